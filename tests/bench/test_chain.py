@@ -1,4 +1,6 @@
-"""The chain of the benchmark is what its builder makes, and what the questions assume."""
+"""The chain of the benchmark equals the result of its builder, and matches the requests'
+assumptions.
+"""
 
 from pathlib import Path
 
@@ -23,7 +25,7 @@ def test_chain_imports(tmp_path: Path) -> None:
 
 
 def test_signer_makes_the_signature_of_the_specification() -> None:
-    """EIP-155's example: key 0x46…46, the hash it signs, r and s as given there."""
+    """EIP-155's example: key 0x46…46, the signed hash, and r and s as published there."""
     digest = bytes.fromhex("daf5a779ae972f972197303d7b574746c7ef83eadac0f2791ad23db92e4c8e53")
     parity, r, s = signing.sign(bench_chain.KEY, digest)
     assert parity == 0

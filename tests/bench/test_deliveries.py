@@ -1,4 +1,4 @@
-"""The delivery of notifications, measured on our own server; the other servers are not here."""
+"""The delivery of notifications, measured on foreblock alone, without the other servers."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`foreblock bench preconf`: what it makes of what it sees, and one small run of it all."""
+"""`foreblock bench preconf`: its evaluation of observations, and one small complete run."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`foreblock bench preconf --feed`: the feed it makes, what it makes of what it sees, one run."""
+"""`foreblock bench preconf --feed`: its generated feed, its evaluation, and one run."""
 
 import shutil
 from pathlib import Path

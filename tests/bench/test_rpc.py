@@ -154,7 +154,7 @@ def test_memory_is_compared_after_the_first_round_of_each_question_and_at_the_en
     assert Answers({}, once).memory() is None
 
 
-# A server that answers anything; it ends with its session.
+# A server that answers any request; it ends with its session.
 SERVER = """
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -188,7 +188,7 @@ def test_a_signal_ends_all_servers_also_stopped_ones(
     begun: list[subprocess.Popen[bytes]] = []
 
     def measure(*_given: object) -> NoReturn:
-        """Stop one of two servers, as in a round of the other, and get a signal."""
+        """Stop one of two servers, as during a round of the other, and receive a signal."""
         with ExitStack() as stack:
             for _ in range(2):
                 port = free_port()

@@ -1,4 +1,4 @@
-"""`foreblock bench rpc --instructions`: counts and verdicts, and a run where valgrind is."""
+"""`foreblock bench rpc --instructions`: counts and verdicts, and a run if valgrind is installed."""
 
 import json
 import shutil

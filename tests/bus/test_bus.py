@@ -1,4 +1,4 @@
-"""Both ends of the bus over a real socket: submissions, refusals, hints, a writer that goes."""
+"""Both ends of the bus over a real socket: submissions, rejections, hints, a writer that ends."""
 
 import asyncio
 import socket
@@ -32,12 +32,12 @@ ALICE, BOB = b"\1" * 20, b"\2" * 20
 
 
 class Pool:
-    """Takes what is not called bad, and says how many a sender has."""
+    """Accepts every transaction except bad ones, and reports the number of each sender."""
 
     def __init__(self) -> None:
         self.taken: list[BusCall] = []
-        self.silent = False  # nothing is looked at
-        self.hangs = False  # while it looks
+        self.silent = False  # no message is processed
+        self.hangs = False  # while processing
         self.full = False
         self.exchange = BusServer(self.on_call, self.greeting)
 
@@ -242,7 +242,7 @@ def test_what_was_taken_up_by_a_writer_that_goes_is_not_known(tmp_path: Path) ->
 
 
 def test_a_writer_that_goes_and_left_it_unread_will_not_take_it(tmp_path: Path) -> None:
-    """The system tells of the end as an error then, after all that was said."""
+    """The system then reports the end as an error, after all received data."""
 
     async def scene() -> None:
         path = str(tmp_path / "bus")
@@ -275,7 +275,7 @@ def test_a_writer_with_too_much_to_do_says_so(tmp_path: Path) -> None:
 
 
 def test_what_a_stuck_writer_leaves_unread_is_bounded(tmp_path: Path) -> None:
-    """Beyond a mebibyte transactions are refused at once; the others at their deadline."""
+    """Beyond a mebibyte transactions are refused immediately; the others at their deadline."""
 
     async def scene() -> None:
         path, size, count = str(tmp_path / "bus"), 126_000, 200
@@ -289,7 +289,7 @@ def test_what_a_stuck_writer_leaves_unread_is_bounded(tmp_path: Path) -> None:
         )
         kinds = [type(each) for each in outcomes]
         assert set(kinds) == {SequencerBusy, SequencerUnavailable}
-        # What was handed over lies in the link and in the system's own buffer of the socket.
+        # Sent data is in the link and in the system's buffer of the socket.
         system = server.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
         assert kinds.count(SequencerUnavailable) * size <= UNSENT_LIMIT + system + size
         with pytest.raises(SequencerBusy):

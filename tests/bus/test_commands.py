@@ -1,4 +1,4 @@
-"""Commands over a real socket: answered when every worker has heard of the change."""
+"""Commands over a real socket: answered when every worker has been notified of the change."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ ALICE = b"\1" * 20
 
 
 class Chain:
-    """Takes commands, and tells all workers before it answers."""
+    """Executes commands, and notifies all workers before it replies."""
 
     def __init__(self) -> None:
         self.calls: list[BusCall] = []

@@ -1,4 +1,4 @@
-"""Calls for state and for upstreams, over a real socket and part by part."""
+"""Requests for state and to upstreams, over a real socket and part by part."""
 
 import asyncio
 from pathlib import Path
@@ -108,7 +108,7 @@ def test_endless_result_is_given_up() -> None:
 
 
 class Network:
-    """Replies with what it got, many times, unless it is silent."""
+    """Echoes its input many times, unless it is silent."""
 
     def __init__(self, *, is_long: bool = False) -> None:
         self.calls: list[BusCall] = []

@@ -45,7 +45,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 async def heard(writer: BusServer, links: list[BusClient]) -> None:
-    """Return when all workers have read what was said by now; `nonce` goes to all of them."""
+    """Return when all workers have read everything sent so far; `nonce` is sent to all of them."""
     nonce = links[0].next_nonce("main", ALICE) + 1
     writer.broadcast(NextNonce("main", ALICE, nonce))
     await until(lambda: all(link.next_nonce("main", ALICE) == nonce for link in links))

@@ -1,4 +1,4 @@
-"""Frames: whatever way the bytes are cut, the messages are the same."""
+"""Frames: the messages do not depend on the cuts between bytes."""
 
 import pytest
 from hypothesis import given, settings

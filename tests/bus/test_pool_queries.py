@@ -1,4 +1,4 @@
-"""Questions about a pool, over a real socket and part by part."""
+"""Requests to a pool, over a real socket and part by part."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ ALICE = b"\1" * 20
 
 
 class Encoded(NamedTuple):
-    """A transaction, as far as an answer needs it."""
+    """A transaction with the fields that a response needs."""
 
     hash: bytes
     raw: bytes
@@ -58,7 +58,7 @@ def test_parts_make_up_the_whole(sizes: list[int]) -> None:
 
 
 class Pool:
-    """Replies as a test wants it."""
+    """Scripted replies."""
 
     def __init__(self) -> None:
         self.calls: list[BusCall] = []

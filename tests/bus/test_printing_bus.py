@@ -1,4 +1,4 @@
-"""What workers have to print, over a real socket: in order, dropped and counted."""
+"""Printed output of workers, over a real socket: in order, dropped and counted."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.servers.waiting import PATIENCE
 
 
 class Writer:
-    """Keeps what it is sent, in order."""
+    """Records what it receives, in order."""
 
     def __init__(self) -> None:
         self.heard: list[Print | BusCall] = []
@@ -52,10 +52,10 @@ def test_a_writer_that_does_not_read_misses_what_is_too_much(tmp_path: Path) -> 
         link = BusClient(path)
         link.start()
         await link.tried()
-        text = "\ud800" + "x" * 10_000  # and nothing that is no text breaks the bus
+        text = "\ud800" + "x" * 10_000  # and invalid text does not break the bus
         count = 4 * PRINT_LIMIT // len(text)
         for _ in range(count):
-            link.print("main", text)  # the loop has no turn in which it would be read
+            link.print("main", text)  # the loop has no turn in which it could read
         try:
             async with asyncio.timeout(PATIENCE):
                 while not any(each.missed for each in writer.heard if isinstance(each, Print)):

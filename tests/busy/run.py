@@ -1,10 +1,10 @@
-"""Run all tests again and again while something else burns every core, and once on one core.
+"""Run all tests repeatedly while other processes occupy every core, and once on one core.
 
     make check NAME=busy COUNT=20
     python tests/busy/run.py --runs 3 -- tests/crash tests/system
 
-What passes here does not depend on how fast the machine is. The Rust tests run once under
-the same load. Stops at the first failure, whose output it prints, and exits with 1.
+Tests that pass here do not depend on the speed of the machine. The Rust tests run once under the
+same load. Stops at the first failure, prints its output, and exits with 1.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
-# It looks whether it is still wanted, so that it ends however this process does.
+# It checks its parent, so that it ends however this process ends.
 BURN = """
 import os
 parent = os.getppid()
@@ -36,9 +36,9 @@ RUST = ("cargo", "test", "--locked", "--package", "foreblock-engine")
 
 @contextmanager
 def burning(count: int) -> Iterator[None]:
-    """So many processes that take all the time they get."""
+    """Run this many processes that use all available CPU time."""
     burners = [
-        # In a session of its own, so that Ctrl-C is told to this process alone.
+        # In a separate session, so that Ctrl-C reaches this process alone.
         subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True)
         for _ in range(count)
     ]
@@ -53,7 +53,7 @@ def burning(count: int) -> Iterator[None]:
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """What is started meanwhile has one core."""
+    """Restrict child processes to one core."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -63,7 +63,7 @@ def on_one_core() -> Iterator[None]:
 
 
 def passes(name: str, command: Sequence[str]) -> bool:
-    """Run it and say how it ended; all that it printed, if it failed."""
+    """Run a command and print the result, with its whole output on failure."""
     begun, said = time.monotonic(), []
     process = subprocess.Popen(
         command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -84,7 +84,7 @@ def passes(name: str, command: Sequence[str]) -> bool:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Whether everything passes."""
+    """Return whether everything passes."""
     command = (*PYTEST, *options.tests)
     with burning(options.burners):
         if not options.tests and not passes("Rust, busy", RUST):

@@ -1,9 +1,9 @@
-"""Write the presets from a git checkout of the superchain registry.
+"""Generate the presets from a git checkout of the superchain registry.
 
     python tests/chains/from_registry.py GIT_DIR
 
-GIT_DIR is a clone of github.com/ethereum-optimism/superchain-registry. What the registry does
-not have, flashblocks and their feeds, is in the tables below, with its sources.
+GIT_DIR is a clone of github.com/ethereum-optimism/superchain-registry. The tables below have what
+the registry lacks, flashblocks and their feeds, with sources.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from typing import Any
 PRESETS = Path(__file__).resolve().parents[2] / "python" / "foreblock" / "chains" / "presets"
 REGISTRY = "https://github.com/ethereum-optimism/superchain-registry/blob"
 FORKS = ("canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst")
-# Keys of the registry that change how blocks are derived from L1, and nothing that executes.
+# Keys of the registry that change how blocks are derived from L1, but not their execution.
 WITHOUT_EFFECT = {"delta_time", "pectra_blob_schedule_time", "keep_karst_upgrade_gas"}
 
 CHAINS = {
@@ -66,7 +66,6 @@ def main() -> None:
 
 
 def git(repository: str, *arguments: str) -> str:
-    """The output of a git command."""
     command = ["git", "-C", repository, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -112,7 +111,7 @@ def preset(name: str, chain: dict[str, Any], l1: int, source: str) -> str:
 
 
 def listed(key: str, texts: list[str]) -> list[str]:
-    """A list of texts, one a line; nothing if there are none."""
+    """A list of texts, one per line; empty for an empty list."""
     return [f"{key} = [", *(f'    "{each}",' for each in texts), "]"] if texts else []
 
 

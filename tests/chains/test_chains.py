@@ -1,4 +1,4 @@
-"""Presets and files of chains: read strictly, and the same rules as a genesis would give."""
+"""Presets and chain files: strict reading, and the same rules as from a genesis."""
 
 import json
 import tomllib
@@ -126,7 +126,7 @@ def test_any_text_is_a_chain_or_refused(some: str) -> None:
 
 @given(st.data())
 def test_any_damaged_value_is_refused_or_read(data: st.DataObject) -> None:
-    """A line of a preset replaced by anything gives a chain or `BadChain`, nothing else."""
+    """Any replacement of a line of a preset gives a chain or `BadChain`."""
     lines = text().splitlines()
     place = data.draw(st.integers(0, len(lines) - 1))
     lines[place] = data.draw(st.sampled_from(["", "x", "[x]", "[[forks]]", "forks = 3", "a.b = 1"]))

@@ -1,4 +1,4 @@
-"""Case files to cases."""
+"""Parse case files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Differences have paths, kinds count, and long values show where they part."""
+"""Differences have paths, kinds count, and long values show where they diverge."""
 
 import json
 

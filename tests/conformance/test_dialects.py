@@ -1,4 +1,4 @@
-"""Each difference of the contract, on hand-made replies and on all published ones."""
+"""Each difference of the contract, on handwritten replies and on all published ones."""
 
 import json
 from itertools import pairwise
@@ -106,7 +106,7 @@ def simulations(conformance: Path) -> list[tuple[dict[str, Any], dict[str, Any]]
 
 
 def test_published_hashes_are_those_of_their_headers(conformance: Path) -> None:
-    """So the hash function is right before the zero root goes in."""
+    """This proves the hash function before the zero root is inserted."""
     blocks = [block for _, reply in simulations(conformance) for block in reply["result"]]
     assert len(blocks) > 200
     for block in blocks:

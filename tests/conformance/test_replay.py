@@ -1,4 +1,4 @@
-"""Outcomes: passed, failed with its differences, not served, and what does not count."""
+"""Outcomes: passed, failed with differences, not served, and not applicable."""
 
 import json
 from typing import Any

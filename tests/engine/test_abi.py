@@ -1,4 +1,4 @@
-"""Call data as the ABI specification defines it, outputs, and the reasons of reverts."""
+"""Call data according to the ABI specification, outputs, and revert reasons."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def selector(signature: str) -> bytes:
 @each_case(
     ("signature", "arguments", "data"),
     [
-        # The first is an example of the ABI specification, the selectors are well known.
+        # The first is an example of the ABI specification; the selectors are well known.
         ("baz(uint32,bool)", ["69", "true"], bytes.fromhex("cdcd77c0") + word(69) + word(1)),
         ("transfer(address,uint)", [ADDRESS, "3"],
          bytes.fromhex("a9059cbb") + word(int(ADDRESS, 16)) + word(3)),
@@ -141,7 +141,7 @@ def written(value: object) -> str:
 
 @st.composite
 def typed(draw: st.DrawFn, depth: int = 2) -> tuple[str, object]:
-    """A type and a value of it."""
+    """A type and a value of this type."""
     shape = draw(st.sampled_from(["plain", "array", "fixed", "tuple"] if depth else ["plain"]))
     if shape == "plain":
         kind = draw(st.sampled_from(sorted(KINDS)))
@@ -189,11 +189,11 @@ def test_types_that_are_refused(types: str) -> None:
         abi_decode(types, b"")
 
 
-# --- Reasons of reverts -----------------------------------------------------------------
+# --- Revert reasons -------------------------------------------------------------------
 
 
 def error(text: bytes, padding: int | None = None) -> bytes:
-    """`Error(string)`, padded as Solidity pads it."""
+    """`Error(string)`, padded as in Solidity."""
     padding = -len(text) % 32 if padding is None else padding
     return ERROR + word(32) + word(len(text)) + text + bytes(padding)
 
@@ -221,7 +221,7 @@ REASONS = {
     "huge panic": (PANIC + word(2**255), f"unknown panic code: {2**255:#x}"),
     "panic cut short": (PANIC + word(1)[:-1], ""),
 }
-PANICS = {  # the texts of geth
+PANICS = {  # geth's texts
     0x00: "generic panic",
     0x01: "assert(false)",
     0x11: "arithmetic underflow or overflow",

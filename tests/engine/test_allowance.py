@@ -1,4 +1,4 @@
-"""What the transactions of a block may take: time, gas, and what they touch."""
+"""Limits of the transactions of a block: time, gas, and touched state."""
 
 from threading import Thread
 
@@ -12,12 +12,12 @@ from support.payloads.small_store import env
 
 SENDER = b"\x11" * 20
 CONTRACT = b"\xc0" * 20
-FAR = 2**62  # gas that lasts for a century
+FAR = 2**62  # gas for a century
 HOUR_US = 3_600 * 10**6
 
 
 def deposit(*, gas: int, code: bytes = b"", to: bytes | None = None) -> Transaction:
-    """Nobody signs it and nobody pays: what a feed can make up."""
+    """An unsigned and unpaid transaction, which a feed can invent."""
     return deposit_transaction(
         source_hash=bytes(32),
         sender=SENDER,
@@ -88,7 +88,7 @@ def test_what_is_kept_in_memory_is_counted(code: bytes) -> None:
 
 
 def test_what_fits_is_not_touched_by_it() -> None:
-    """A loop that its own gas ends gives the same with and without an allowance."""
+    """A loop that runs out of gas has the same outcome with and without an allowance."""
     bounded, free = Overlay.empty(), Overlay.empty()
     creation = deposit(gas=1_000_000, code=LOOPS["stores"])
     allowance = Allowance(time_us=HOUR_US, gas=1_000_000, touched=1_000)
@@ -110,7 +110,7 @@ def test_those_before_the_one_too_many_stay() -> None:
 
 
 def clearing() -> Overlay:
-    """With a contract that clears five slots of its own, and is paid for it."""
+    """An overlay with a contract that clears five of its slots and gets the refund."""
     overlay = Overlay.empty()
     code = "".join(f"5f60{slot:02x}55" for slot in range(1, 6))
     overlay.set(CONTRACT, code=bytes.fromhex(code), state=dict.fromkeys(range(1, 6), 1))
@@ -118,7 +118,7 @@ def clearing() -> Overlay:
 
 
 def test_a_refund_may_make_it_fit() -> None:
-    """What is spent may exceed what is used."""
+    """More gas may be spent than used."""
     call = deposit(gas=FAR, to=CONTRACT)
     (free,) = run(clearing(), Allowance(), call)
     (exact,) = run(clearing(), Allowance(gas=free.gas_used), call)
@@ -132,13 +132,13 @@ def test_calls_share_an_allowance() -> None:
     allowance = Allowance(touched=20)
     assert over(overlay, allowance, *[plain] * 20)[1] == "accounts and slots"
     assert over(overlay, allowance, plain) == (0, "accounts and slots")
-    # Small ones never come to look at the clock themselves.
+    # Small transactions never check the clock themselves.
     late = Allowance(time_us=0)
     assert over(overlay, late, plain) == (0, "time")
 
 
 def test_a_little_is_done_however_late_it_is() -> None:
-    """A machine that stood still is nothing that a small transaction could help."""
+    """Rejecting a small transaction would not help a machine that was suspended."""
     overlay = Overlay.empty()
     plain = deposit(gas=21_000, to=CONTRACT)
     run(overlay, Allowance(time_us=0, least_us=1_000), plain)
@@ -147,7 +147,7 @@ def test_a_little_is_done_however_late_it_is() -> None:
 
 
 def test_other_threads_go_on_meanwhile() -> None:
-    """The interpreter is released; with it held this one could not count."""
+    """The interpreter lock is released; otherwise this thread could not count."""
     overlay = Overlay.empty()
     raised: list[tuple[int, str]] = []
     allowance = Allowance(time_us=50_000)

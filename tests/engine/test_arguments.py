@@ -1,8 +1,8 @@
-"""Whatever is given to the seam, what comes out is a documented exception.
+"""Any arguments at the engine interface give a result or a documented exception.
 
-Every class and method of the module is called with values of any type and size. A panic
-of the engine would come out as pyo3's PanicException, which no test expects; an abort
-would end the test run.
+Every class and method of the module is called with values of any type and size. A panic of the
+engine would appear as pyo3's PanicException, which no test expects; an abort would end the test
+run.
 """
 
 import inspect
@@ -100,7 +100,7 @@ DEPOSIT = decode_transaction(
 
 
 class Objects:
-    """One object of each class, in a store with a block, a partial and some rows."""
+    """One object of each class, in a store with a block, a partial block and some rows."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -197,7 +197,7 @@ def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 @dataclass(frozen=True)
 class Named:
-    """An object of the engine, to be looked up when the call is made."""
+    """An object of the engine, resolved when the call is made."""
 
     name: str
 
@@ -217,7 +217,7 @@ WORDS = st.binary(min_size=32, max_size=32)
 SLOTS = st.dictionaries(NUMBERS, NUMBERS, max_size=3)
 ROWS = st.dictionaries(BYTES, BYTES, max_size=3)
 
-# What a parameter of this name may well be; all others are numbers.
+# Plausible values of parameters by name; all others are numbers.
 PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["address", "sender", "to", "coinbase", "after"], ADDRESSES),
     **dict.fromkeys(
@@ -301,7 +301,7 @@ def found(objects: dict[str, object], value: Any) -> Any:  # noqa: ANN401 - of a
 
 
 def arguments(callee: Callable[..., object]) -> st.SearchStrategy[tuple[list[Any], dict[str, Any]]]:
-    """Values for the parameters of a call: those it needs, and some that it does not."""
+    """Values for the parameters of a call: the required ones, and some of the others."""
     parameters = list(inspect.signature(callee).parameters.values())
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     positional = [each for each in parameters if each not in keywords]
@@ -314,7 +314,7 @@ def arguments(callee: Callable[..., object]) -> st.SearchStrategy[tuple[list[Any
 
 
 def methods(kind: type) -> list[str]:
-    """The methods of a class but those that close it."""
+    """The methods of a class except those that close it."""
     public = [name for name in vars(kind) if not name.startswith("_") and name != "close"]
     return [name for name in public if callable(getattr(kind, name))]
 
@@ -325,7 +325,7 @@ OVERRIDES = overrides({ALICE: {"balance": 1, "stateDiff": {1: 2}}})
 
 
 def made(objects: Objects, kind: type) -> object:
-    """The object whose method is called; a new one where a call uses it up."""
+    """The object whose method is called; a new one if a call consumes it."""
     makers: dict[type, Callable[[], object]] = {
         Store: lambda: objects.store,
         View: lambda: objects.view,
@@ -374,7 +374,7 @@ def fast_path(store: Store) -> FastPath:
 
 
 def sealed(objects: Objects) -> SealedBody:
-    """A block of one call that succeeds and one that does not."""
+    """A block with one successful and one failing call."""
     overlay = objects.state.overlay()
     overlay.set(ALICE, balance=10**18)
     body = Body(overlay, objects.env)
@@ -401,7 +401,7 @@ KINDS = [
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
-many = settings(max_examples=max(2, settings().max_examples // 8))  # of very many methods
+many = settings(max_examples=max(2, settings().max_examples // 8))  # there are very many methods
 
 
 def call(callee: Callable[..., object], positional: list[Any], keywords: dict[str, Any]) -> None:
@@ -410,7 +410,7 @@ def call(callee: Callable[..., object], positional: list[Any], keywords: dict[st
 
 
 def inside(objects: Objects, path: object) -> object:
-    """The same path, in a folder of the test."""
+    """Move the path into a folder of the test."""
     return str(Path(objects.folder) / "other") + path if isinstance(path, str) else path
 
 
@@ -423,10 +423,10 @@ def test_methods_raise_what_is_documented(
     on = made(objects, kind)
     method = getattr(on, name)
     positional, keywords = data.draw(arguments(method))
-    if (kind, name) == (Store, "copy"):  # nowhere but in a folder of the test
+    if (kind, name) == (Store, "copy"):  # only into a folder of the test
         positional = [inside(objects, each) for each in positional]
         keywords = {key: inside(objects, each) for key, each in keywords.items()}
-    if (kind, name) == (Store, "copy_to"):  # into no file that the test has open
+    if (kind, name) == (Store, "copy_to"):  # not into a file that the test has open
         positional = [objects.nowhere if isinstance(each, int) else each for each in positional]
     every = objects.all()
     call(method, found(every, positional), found(every, keywords))
@@ -461,7 +461,7 @@ def test_stores_raise_what_is_documented(
     objects: Objects, path: object, data: st.DataObject
 ) -> None:
     _, keywords = data.draw(arguments(Store))
-    # No lock file for a thousand million readers.
+    # No lock file for a billion readers.
     place = inside(objects, path)
     if isinstance(keywords.get("max_readers"), int):
         keywords["max_readers"] = min(keywords["max_readers"], 1000)
@@ -486,7 +486,7 @@ def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -
 
 
 def test_every_class_of_the_stub_is_covered() -> None:
-    """A class that is added to the seam is added here, or to the tests of the codec."""
+    """A new class of the interface is added here, or to the tests of the codec."""
     of_the_codec = {
         "Authorization", "Block", "Header", "Log", "Receipt", "Transaction", "Withdrawal",
     }  # fmt: skip

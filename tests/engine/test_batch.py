@@ -1,4 +1,4 @@
-"""What is committed together, and what a commit refuses."""
+"""Atomic commits, and their rejections."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def extend(store: Store, amount: int, *, on_block: int) -> int:
-    """Commit a first partial above a block, at which Alice has this much."""
+    """Commit a first partial block above a block, with this balance of Alice."""
     batch = store.batch()
     changed = changes(store, batch, balance(ALICE, amount))
     number = batch.extend(on_block + 1, 0, word(1000 + amount), changed, on_block=on_block)
@@ -264,7 +264,7 @@ def test_dropped_partials_are_out_of_reach_until_they_are_revived(store: Store) 
 
 @pytest.mark.parametrize("cleared", ["before", "after", "never"])
 def test_a_rewound_partial_can_be_revived(store: Store, cleared: str) -> None:
-    """It reads as it was, whether its flat entries are there or gone, and can be sealed again."""
+    """It reads as before, with or without its flat entries, and can be sealed again."""
     append(store, balance(ALICE, 1))
     number = extend(store, 2, on_block=0)
     batch = store.batch()

@@ -1,4 +1,4 @@
-"""The execution of a block against the functions that compute the same from whole lists."""
+"""The execution of a block, compared with functions that compute the same from whole lists."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Blocks put together from calls, held against the engine's plain functions."""
+"""Blocks assembled from calls, compared with the engine's plain functions."""
 
 import json
 from typing import Any
@@ -43,7 +43,9 @@ def overlay() -> Overlay:
 
 
 def filled(count: int, state: Overlay | None = None) -> Body:
-    """A block of calls to somebody, to who logs and to who reverts, in turn."""
+    """A block of calls to a plain account, to a logging contract and to a reverting one, in
+    turn.
+    """
     body = Body(state or overlay(), env(), trace_transfers=True)
     to = (BOB, LOGGER, REVERTER)
     calls = plain_calls(*((ALICE, to[index % 3], 1, b"", 100_000) for index in range(count)))

@@ -1,7 +1,7 @@
-"""Bytes of transactions, headers, blocks and receipts, as Python sees them.
+"""Bytes of transactions, headers, blocks and receipts, as seen from Python.
 
-The encodings themselves are tested in Rust; here it is the seam: what Python gets to
-see, and which exception comes out.
+The encodings themselves are tested in Rust; this file tests the interface: attributes and
+exceptions.
 """
 
 import json
@@ -41,7 +41,7 @@ def header() -> _engine.Header:
 
 
 def shown(raw: bytes) -> dict[str, Any]:
-    """A transaction as JSON-RPC shows it in that block."""
+    """The JSON form of a transaction in this block."""
     text = _engine.decode_transaction(raw).fragment(header(), 3)
     return dict(json.loads(b"{%b}" % text))
 

@@ -1,4 +1,6 @@
-"""A rewind below the window of trie nodes takes memory for what it reverts, not for the state."""
+"""A rewind below the window of trie nodes uses memory in proportion to the change, not the
+state.
+"""
 
 import multiprocessing
 import random
@@ -22,7 +24,7 @@ def test_a_deep_rewind_does_not_hold_the_state_in_memory(tmp_path: Path) -> None
     fill.store(tmp_path / "store", ACCOUNTS).close()
     with Store(str(tmp_path / "store"), write=True, keep_nodes=16, sync=False) as store:
         roots = _append_blocks(store)
-    # A new process, whose allocator holds nothing of the work above.
+    # A new process, whose allocator holds no memory of the setup.
     with multiprocessing.get_context("spawn").Pool(1) as process:
         root, megabytes = process.apply(_rewind, (str(tmp_path / "store"),))
     assert root == roots[TARGET]

@@ -1,4 +1,4 @@
-"""Environments, messages, transactions and how they end, as Python sees them."""
+"""Environments, messages, transactions and their outcomes, as seen from Python."""
 
 import threading
 import time
@@ -317,7 +317,7 @@ def test_absurd_gas_is_just_much(gas: int) -> None:
     assert int.from_bytes(outcome.output) == gas - 21_000 - 2
     with pytest.raises(DeadlineExceeded):
         with_code(ENDLESS).call(env(), message(gas=gas), timeout_us=1000)
-    # Memory to 2**40 and to 2**64 - 1: paid for with absurd gas, and not there.
+    # Memory up to 2**40 and 2**64 - 1: paid for with absurd gas, but not available.
     for memory in ("600065010000000000" + "52", "600067ffffffffffffffff" + "52"):
         assert with_code(memory).call(env(), message(gas=gas)).status == "halt"
     priced = Message(sender=ALICE, to=CONTRACT, gas=gas, gas_price=2**128 - 1)
@@ -347,7 +347,7 @@ def test_deadline_far_away_is_none() -> None:
 
 
 def test_other_threads_run_while_a_call_runs() -> None:
-    """The interpreter is released: with it held, nothing could be counted meanwhile."""
+    """The interpreter lock is released; otherwise nothing could be counted meanwhile."""
     overlay, block, call = with_code(ENDLESS), env(), message(gas=2**63)
     during: list[float] = []
     started, ended = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Balances from the bytes of a request to the bytes of its answer."""
+"""Balances from the bytes of a request to the bytes of its response."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

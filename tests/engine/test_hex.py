@@ -1,4 +1,4 @@
-"""Hex texts, held against the plain functions of `primitives`."""
+"""Hex texts, compared with the plain functions of `primitives`."""
 
 from collections.abc import Callable
 

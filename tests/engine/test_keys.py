@@ -1,4 +1,4 @@
-"""Keys, signatures and deposits through the seam."""
+"""Keys, signatures and deposits through the engine interface."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from foreblock._engine import (
 )
 from foreblock.errors import InvalidArgument, Undecodable
 
-# The first account of the mnemonic that development tools share.
+# The first account of the mnemonic shared by development tools.
 SECRET = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 OWNER = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
 TO = b"\xc1" * 20

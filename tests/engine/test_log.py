@@ -1,4 +1,4 @@
-"""Commits of a log, as Python sees them: bodies, the last question, the log row, copies."""
+"""Commits of a log, as seen from Python: bodies, the last request, the log row, copies."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Reading, calling and importing do not grow without bound."""
+"""Memory stays bounded while reading, calling and importing."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from foreblock.bench.measure import anonymous_mib
 
 ROUNDS = 5
 READS = 10_000
-# Allocators keep some of what was freed; a leak of 128 bytes a read is 5 MiB.
+# Allocators keep some freed memory; a leak of 128 bytes per read is 5 MiB.
 TOLERATED_MIB = 4.0
 
 ACCOUNT = b"\x0a" * 20
 CONTRACT = b"\x0c" * 20
-# MSTORE of one word far out, then RETURN of it: 64 kB of memory each call.
+# MSTORE of one word at a high offset, then RETURN of it: 64 kB of memory per call.
 CODE = bytes.fromhex("60016201000052602062010000f3")
 
 
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def growth(work: list[float]) -> float:
-    """How much more there is after the last round than after the first, which warms up."""
+    """Return the growth from the first round, which warms up, to the last one."""
     return work[-1] - work[0]
 
 

@@ -1,4 +1,4 @@
-"""Changes above a state: overrides, credits, and what is taken."""
+"""Changes above a state: overrides, credits, and extracted changes."""
 
 import pytest
 

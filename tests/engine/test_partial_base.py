@@ -1,8 +1,8 @@
-"""A store that knows a part of its base answers as one that knows all of it.
+"""A store with a part of its base gives the same results as a complete one.
 
-Two stores run the same blocks: one has the whole state, the other began at an anchor and knows
-nothing. What a run of the other misses, the first proves; then it is run again. Programs call
-each other, read what depends on what was read, destroy contracts and create them anew.
+Two stores run the same blocks: one has the whole state, the other began at an anchor without any
+state. The first store proves whatever a run on the other lacks; then the run is repeated. Programs
+call each other, read slots that depend on earlier reads, and destroy and recreate contracts.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,11 +49,11 @@ MOST_ROUNDS = 40
 
 T = TypeVar("T")
 Step = tuple[str | int | bytes, ...]
-Call = tuple[int, int, int]  # sender, place, value
+Call = tuple[int, int, int]  # sender, position, value
 
 
 def creating() -> Step:
-    """Create a contract at an address that depends on its code alone, or fail to."""
+    """Create a contract at an address that depends only on its code, or fail to."""
     length = len(CHILD)
     # The child is returned from the end of a word: PUSH, MSTORE, RETURN.
     init = bytes.fromhex(code(CHILD, 0, "MSTORE", length, 32 - length, "RETURN")[2:])
@@ -73,7 +73,7 @@ def steps() -> st.SearchStrategy[Step]:
         st.tuples(places, st.integers(0, 2)).map(
             lambda t: (0, 0, 0, 0, t[1], t[0], 50_000, "CALL", *call)
         ),
-        # Somebody whom a slot names.
+        # An account named by a slot.
         KEYS.map(lambda k: (0, 0, 0, 0, 1, k, "SLOAD", 50_000, "CALL", *call)),
         st.just(creating()),
         KEYS.map(lambda k: (k, "SLOAD", "SELFDESTRUCT")),
@@ -94,7 +94,7 @@ blocks = st.lists(st.lists(calls, max_size=4), min_size=1, max_size=5)
 
 
 class Pair:
-    """The whole store and the partial one."""
+    """The complete store and the partial one."""
 
     def __init__(self, folder: Path, world: list[tuple[bytes, Slots, int]]) -> None:
         self.whole = Store(str(folder / "whole"), write=True, sync=False)
@@ -118,7 +118,9 @@ class Pair:
         self.part.close()
 
     def prove(self, learned: FetchedState, misses: MissingKeys) -> None:
-        """What an upstream would prove, at the latest block: it fits the anchor all the same."""
+        """Prove keys at the latest block, as an upstream does; the proofs are valid for the anchor
+        too.
+        """
         assert misses
         with self.whole.view() as view:
             assert view.heads.latest is not None
@@ -139,7 +141,7 @@ class Pair:
                 learned.put_block(number, state.block_hash(number))
 
     def again(self, run: Callable[[State], T], learned: FetchedState | None = None) -> T:
-        """What a run gives on the partial store, once nothing is missing."""
+        """Repeat a run on the partial store until nothing is missing; return its outcome."""
         for _ in range(MOST_ROUNDS):
             with self.part.view() as view:
                 assert view.heads.latest is not None
@@ -153,7 +155,7 @@ class Pair:
         raise AssertionError("it never has enough")
 
     def block(self, block: list[Call]) -> None:
-        """Both execute a block, and agree."""
+        """Execute a block on both stores and compare."""
         with self.whole.view() as view:
             assert view.heads.latest is not None
             number = view.heads.latest[0] + 1
@@ -162,7 +164,7 @@ class Pair:
             made = _execute(view.state(number - 1), here, block)
             told, changes = made(batch.draw())
         transactions = told[0]
-        # Collected over all transactions of a call, which changes nothing if it misses.
+        # Collected over all transactions of a call, which changes nothing if values are missing.
         other = self.part.batch()
         number_drawn = other.draw()
 
@@ -183,7 +185,7 @@ class Pair:
         self.whole.trie()
 
     def compare(self) -> None:
-        """Everything that is kept reads the same, with a memory that forgets all afterwards."""
+        """Compare everything that is kept, with a cache that is cleared afterwards."""
         with self.whole.view() as whole, self.part.view() as part:
             assert part.heads.latest == whole.heads.latest
         learned = FetchedState(1)
@@ -200,7 +202,7 @@ class Pair:
 
 
 def _known(account: Account | None) -> tuple[int, int, bytes] | None:
-    """An account without its generation, which each store has for itself."""
+    """An account without its generation, which is specific to each store."""
     return account and (account.nonce, account.balance, account.code_hash)
 
 
@@ -221,7 +223,7 @@ def _fill(overlay: Overlay, world: list[tuple[bytes, Slots, int]]) -> None:
 def _execute(
     state: State, here: Env, block: list[Call]
 ) -> Callable[[int], tuple[tuple[list[Transaction], object], Changes]]:
-    """A block of those calls that are valid, and what came of each."""
+    """Execute a block of the valid calls; return their outcomes."""
     overlay = state.overlay()
     transactions, results = [], []
     for sender, place, value in block:
@@ -320,7 +322,7 @@ def _outcome(outcome: object) -> object:
 
 @pytest.fixture
 def simple(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pair]:
-    """Codes are those of one test: all stores of a process share what they have analysed."""
+    """Codes are unique to a test, because all stores of a process share analysed code."""
     own = b"\x00" + request.node.name.encode()
     calls_all = b"".join(
         bytes.fromhex(code(0, 0, 0, 0, 0, each, 50_000, "CALL", "POP")[2:])
@@ -336,7 +338,7 @@ def simple(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pair]:
 def test_rounds_go_with_depth_and_not_with_the_number_of_keys(simple: Pair) -> None:
     message = Message(sender=SENDERS[0], to=CONTRACTS[0], gas=GAS)
     simple.again(lambda state: state.call(env(RULES, number=10), message))
-    # The accounts at the ends; the first code; all that it calls; their codes; all slots.
+    # The accounts at the ends; the first code; all accounts it calls; their codes; all slots.
     assert simple.rounds <= 5
     before = simple.rounds
     simple.again(lambda state: state.call(env(RULES, number=10), message))
@@ -361,7 +363,7 @@ def test_a_missing_code_stops_its_frame_and_the_rest_goes_on(simple: Pair) -> No
 
 
 def test_a_run_that_wants_too_much_ends(simple: Pair) -> None:
-    overlay_code = loop("5a5450")  # what a slot holds whose number is the gas that is left
+    overlay_code = loop("5a5450")  # the slot whose number is the remaining gas
     message = Message(sender=SENDERS[0], to=CONTRACTS[1], gas=100_000_000)
     with simple.part.view() as view:
         state = view.state(9)
@@ -440,7 +442,7 @@ def test_whole_states_are_refused_and_a_proof_of_another_key_too(simple: Pair) -
 
 
 def test_a_slot_that_follows_from_other_proofs_is_stored_once_it_is_read(simple: Pair) -> None:
-    """A block may change it next; then nobody can say any more what it was at the anchor."""
+    """The next block may change it; from then on no proof shows its value at the anchor."""
     empty, small = CONTRACTS[:2]  # no storage, and one slot
     with simple.whole.view() as view:
         state = view.state(9)

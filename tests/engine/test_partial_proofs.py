@@ -1,9 +1,10 @@
-"""Proofs and simulated roots on a store that knows a part of its base: as on one that has all.
+"""Proofs and simulated roots on a store with a part of its base equal those on a complete one.
 
 Two stores grow by the same partial blocks. One has the whole state; the other began at an anchor
-and knows what its blocks read, by proofs. Nodes of sealed blocks are computed behind its head, at
-any time or never. What it lacks it says, and proofs of the first store at the block that it names
-are enough, for sealed blocks and for those in progress. Accounts go with slots that nobody knew.
+and knows the state that its blocks read, by proofs. Nodes of sealed blocks are computed behind its
+head, at any time or never. It reports missing state, and proofs of the first store at the reported
+block suffice, for sealed blocks and for the block in progress. Accounts are destroyed along with
+unknown slots.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ T = TypeVar("T")
 SLOTS = range(16)
 MOST_ROUNDS = 12
 
-# Grow by a partial block, seal it, compute roots behind, maintain.
+# Add a partial block, seal it, compute roots behind the head, maintain.
 Action = tuple[str, list[Change]]
 actions = st.lists(
     st.one_of(
@@ -36,7 +37,7 @@ actions = st.lists(
 
 
 class GrowingPair:
-    """A store with all of the state, and one that knows a part."""
+    """A store with the whole state, and one with a part of it."""
 
     def __init__(self, folder: Path, first: Sequence[Change]) -> None:
         self.full = Store(str(folder / "full"), write=True)
@@ -48,15 +49,16 @@ class GrowingPair:
         self.partial.commit(batch)
         self.learned = FetchedState(1)
         self.partial.set_fallback_state(self.learned)
-        self.open: list[tuple[int, int]] = []  # the partials of the block in progress, on both
+        # the partial blocks of the block in progress, on both
+        self.open: list[tuple[int, int]] = []
         self.kept = 0
-        self.asked = 0  # proofs for ways
+        self.asked = 0  # number of proofs for trie paths
 
     def close(self) -> None:
         self.full.close()
         self.partial.close()
 
-    # --- Both grow -------------------------------------------------------------------------
+    # --- Growth ----------------------------------------------------------------------------
 
     def run(self, action: Action) -> None:
         match action[0]:
@@ -79,12 +81,14 @@ class GrowingPair:
         self.open.append((one, other))
 
     def learn(self, block: Sequence[Change]) -> None:
-        """Know what a block changes before it does; of an account that goes, nothing else."""
+        """Learn the state that a block changes, before the change; only the account if it is
+        destroyed.
+        """
         for who, _, values in block:
             self.learn_at(len(self.roots) - 1, PEOPLE[who], sorted(values))
 
     def learn_at(self, number: int, address: bytes, wanted: Sequence[int]) -> None:
-        """Learn what a proof at a block shows about the anchor."""
+        """Learn the state at the anchor from a proof at a block."""
         with self.partial.view() as view:
             same_life = view.state(number).is_same_life_as_anchor(address)
         proof = self.prove(number, address, wanted)
@@ -114,14 +118,14 @@ class GrowingPair:
         self.roots.append(self.full.trie().root())
         self.open.clear()
 
-    # --- What the other one asks for -------------------------------------------------------
+    # --- Requests of the partial store -----------------------------------------------------
 
     def prove(self, number: int, address: bytes, wanted: Sequence[int]) -> Proof:
         with self.full.view() as view:
             return view.state(number).prove(address, wanted)
 
     def helped(self, run: Callable[[State], T], of: Callable[[View], State]) -> T:
-        """The outcome of a run on the other store, once it has what it lacks."""
+        """Return the outcome of a run on the partial store, once it has the missing state."""
         for _ in range(MOST_ROUNDS):
             with self.partial.view() as view:
                 try:
@@ -143,7 +147,7 @@ class GrowingPair:
             self.asked += 1
 
     def _bring_values(self, misses: MissingKeys) -> None:
-        """Learn at the latest block, as an upstream proves, or at the one that is named."""
+        """Learn at the latest block, as an upstream proves, or at the given one."""
         for address in {*misses.accounts, *misses.slots}:
             number = misses.destroyed_after.get(address, len(self.roots) - 1)
             self.learn_at(number, address, sorted(misses.slots.get(address, ())))
@@ -178,7 +182,7 @@ class GrowingPair:
                 nodes += nodes_of(self.prove(number - 1, address, slots), len(slots))
         raise AssertionError("it asks again and again")
 
-    # --- Judged ----------------------------------------------------------------------------
+    # --- Comparisons -----------------------------------------------------------------------
 
     def states(self) -> Iterator[tuple[Callable[[View], State], Callable[[View], State], bytes]]:
         """States on both stores, with the root of the sealed block below."""
@@ -229,7 +233,7 @@ class GrowingPair:
             assert self.helped(run, of_partial) == true
 
     def judge_recorded(self, block: Sequence[Change]) -> None:
-        """What a run needs of a sealed state is what it needs of the whole one."""
+        """Compare the recorded state of a run with that on the complete store."""
         for number in range(len(self.roots)):
             of = _of_block(number)
             with self.full.view() as view:
@@ -255,7 +259,7 @@ def _shown(proof: Proof) -> tuple[int, int, bytes] | None:
 
 
 def _read(state: State, who: bytes) -> list[int]:
-    """The balance of somebody, and all slots."""
+    """Read the balance and all slots of an account."""
     misses = state.missing([who], {who: list(SLOTS)})
     if misses:
         raise StateMissing(misses)
@@ -263,7 +267,7 @@ def _read(state: State, who: bytes) -> list[int]:
 
 
 def _recorded(state: State, block: Sequence[Change], root: bytes | None) -> list[list[bytes]]:
-    """The nodes and keys that changes need, with the storage root of somebody else."""
+    """The nodes and keys required by changes, and the storage root of another account."""
     recording = state.record(root=root)
     overlay = recording.overlay()
     edit_of(block)(overlay)
@@ -358,7 +362,7 @@ def test_a_deletion_in_progress_is_proven_by_a_key_that_nobody_has(tmp_path: Pat
 
 
 def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path) -> None:
-    """What an empty storage implies is forgotten some day, and a later proof says otherwise."""
+    """Values implied by an empty storage are not kept, and a later proof would contradict them."""
     with closing(GrowingPair(tmp_path, [(0, 1, {}), *FIRST[1:]])) as pair:
         pair.learn([(0, 1, {})])
         with pair.partial.view() as view:
@@ -378,7 +382,7 @@ def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path
 
 def test_without_its_root_nothing_is_made_up(tmp_path: Path) -> None:
     with closing(GrowingPair(tmp_path, FIRST)) as pair:
-        for _ in range(20):  # more than are replayed from the last nodes
+        for _ in range(20):  # more blocks than are replayed from the last nodes
             pair.grow([(0, 2, {3: 2})])
             pair.seal()
         pair.grow([(0, 3, {})])

@@ -1,9 +1,9 @@
-"""Roots on a store that knows a part of its base: as on one that has all nodes.
+"""Roots on a store with a part of its base equal those on a store with all nodes.
 
-Two stores have the same blocks: one has the whole state, the other began at an anchor. What the
-other changes it has read before, so its value was proven; what a root needs beyond that is said,
-and proofs of the first store after the block are enough. Some blocks are taken by their name
-alone, so that their nodes are not known here.
+Two stores have the same blocks: one has the whole state, the other began at an anchor. The other
+one has read every value before it changes it, so the value was proven; missing nodes of a root are
+reported, and proofs of the first store after the block suffice. Some blocks are added with a
+trusted root, so that their nodes are not known here.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from support.payloads.small_store import Edit, append, changes, word
 PEOPLE = [bytes([0xA0 + each]) * 20 for each in range(12)]
 ANCHOR = 0
 
-Change = tuple[int, int | None, dict[int, int]]  # who, new balance or gone, slots
-Block = tuple[bool, list[Change]]  # whether its root is computed here, and what it does
+Change = tuple[int, int | None, dict[int, int]]  # account, new balance or None if destroyed, slots
+Block = tuple[bool, list[Change]]  # whether its root is computed here, and its changes
 
 slots = st.dictionaries(st.integers(0, 15), st.integers(0, 2), max_size=6)
 change = st.tuples(st.integers(0, 11), st.one_of(st.none(), st.integers(1, 3)), slots)
@@ -47,7 +47,7 @@ def nodes_of(proof: Proof, count: int) -> list[bytes]:
 
 
 class Pair:
-    """A store with all of the state, and one that knows a part."""
+    """A store with the whole state, and one with a part of it."""
 
     def __init__(self, folder: Path, first: Sequence[Change]) -> None:
         self.full = Store(str(folder / "full"), write=True)
@@ -77,7 +77,7 @@ class Pair:
             self.learned.prove(self.root, address, proof.account_nodes, ways)
 
     def add(self, block: Sequence[Change], *, computed: bool) -> None:
-        """The next block on both, with its root computed on both, or on the first alone."""
+        """Add the next block on both, with its root computed on both, or on the first alone."""
         self.learn(block)
         trie = self.partial.trie(root=self.root)
         append(self.full, edit_of(block))
@@ -99,7 +99,7 @@ class Pair:
         self.root = root
 
     def complete(self, trie: StateTrie, changed: Changes) -> None:
-        """Bring the proofs that are needed."""
+        """Supply the required proofs."""
         needed = trie.needs(changed)
         for address, wanted in needed.before.items():
             trie.fill(nodes_of(self.prove(self.number, address, wanted), len(wanted)))

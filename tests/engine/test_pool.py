@@ -1,4 +1,4 @@
-"""The threads for long calls, as Python sees them."""
+"""The threads for long calls, as seen from Python."""
 
 import select
 import selectors
@@ -24,7 +24,7 @@ ANSWER = "602a60005260206000f3"  # returns 42
 
 
 def results(pool: Pool, count: int) -> dict[int, Outcome | Exception]:
-    """The next results, waited for as an event loop would."""
+    """Wait for the next results, as an event loop does."""
     found: dict[int, Outcome | Exception] = {}
     with selectors.DefaultSelector() as selector:
         selector.register(pool, selectors.EVENT_READ)
@@ -86,7 +86,7 @@ def test_full_pool_refuses_at_once() -> None:
         submit_endless(pool, 3)
     assert full.value.waiting == 2
     assert pool.take() == []
-    del pool  # ends: what runs is cancelled, what waits is forgotten
+    del pool  # cancels running tasks and drops waiting ones
 
 
 def test_pool_without_room_to_wait_refuses_what_it_cannot_begin() -> None:

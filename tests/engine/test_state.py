@@ -1,4 +1,4 @@
-"""States, accounts and changes, as Python sees them."""
+"""States, accounts and changes, as seen from Python."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The store, its views and its batches, as Python sees them."""
+"""The store, its views and its batches, as seen from Python."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -169,7 +169,7 @@ def test_path_that_cannot_be_is_said_so(tmp_path: Path) -> None:
 
 
 def test_views_share_their_heads_until_something_is_written(store: Store) -> None:
-    """Whoever keeps what follows from heads asks only whether they are still the same."""
+    """A cache derived from the heads only needs to compare their identity."""
     append(store)
     with store.view() as view, store.view() as same:
         before = view.heads

@@ -1,4 +1,4 @@
-"""A block in the store as the engine reads it: against decoding all of it, and damaged."""
+"""A block in the store as read by the engine: compared with a full decoding, and damaged."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -74,7 +74,7 @@ def position(items: Sequence[Item]) -> Position:
 
 
 def put(store: Store, items: Sequence[Item], ends: Sequence[int], *, old: bool = False) -> View:
-    """Store a body in portions that end there, or whole; old rows lack positions."""
+    """Store a body in portions with these ends, or whole; old rows lack positions."""
     batch, start = store.batch(), 0
     for partial, end in enumerate((*ends, len(items)), 1):
         part = items[start:end]

@@ -1,4 +1,4 @@
-"""Rows of blocks, read where they lie: against plain decoding, and damaged in every way."""
+"""Rows of blocks, read in place: compared with plain decoding, and damaged in every way."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +87,7 @@ def test_a_part_of_a_row_is_that_slice(store: Store, row: bytes, start: int, len
 
 
 def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
-    """Everything that reads the two rows."""
+    """The results of all readers of the two rows."""
     return (
         lambda: first_items(view, FIRST, 3),
         lambda: Bids(7).add(view, FIRST, SECOND, 0, 9),

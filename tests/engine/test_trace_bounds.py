@@ -1,4 +1,4 @@
-"""Tracers count the bytes of a step before they copy or write it."""
+"""Tracers count the bytes of a step before they copy or write them."""
 
 import os
 
@@ -23,10 +23,11 @@ def test_memory_of_a_step_is_not_written_if_it_does_not_fit() -> None:
 
 
 def test_input_of_a_call_is_not_copied_if_it_does_not_fit() -> None:
-    """A call with 64 MiB of memory as its input; the memory itself is needed."""
+    """A call with 64 MiB of memory as its input; the memory itself is allocated."""
     push_size = f"63{64 * MIB:08x}"
     reads_last_word = f"63{64 * MIB - 32:08x}5150"  # PUSH4, MLOAD, POP
-    calls = f"60006000{push_size}60006000" + "7301" + "00" * 19 + "5af100"  # no code there
+    # an account without code
+    calls = f"60006000{push_size}60006000" + "7301" + "00" * 19 + "5af100"
     overlay = with_code(reads_last_word + calls)
     before = reset_peak([os.getpid()])
     with pytest.raises(TraceTooLong):

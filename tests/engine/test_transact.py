@@ -1,4 +1,4 @@
-"""A block's transactions, as Python sees them."""
+"""A block's transactions, as seen from Python."""
 
 import pytest
 
@@ -26,7 +26,7 @@ DEPOSIT = decode_transaction(
     )
 )
 DEPOSITED = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
-# Where the L2 keeps what it knows of L1 (specs.optimism.io, predeploys).
+# The L2 storage of L1 attributes (specs.optimism.io, predeploys).
 L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
 
 
@@ -115,7 +115,9 @@ def test_deposit_that_fails_is_a_result() -> None:
 
 
 def test_data_is_paid_for_at_l1() -> None:
-    """Before Ecotone: 16 gas a byte and 4 a zero, times L1's base fee, times the scalar."""
+    """Before Ecotone: 16 gas per byte and 4 per zero byte, times L1's base fee, times the
+    scalar.
+    """
     overlay = funded()
     overlay.set(L1_BLOCK, code=b"\x00", nonce=1, state={1: 10**6, 5: 0, 6: 1})
     (executed,) = transact(overlay, "optimism:Regolith", LEGACY)
@@ -138,7 +140,7 @@ def test_operator_fee_and_footprint_of_data() -> None:
     overlay.set(SENDER, nonce=73)
     block = env("optimism:Jovian", chain_id=CHAIN_ID)
     (executed,) = overlay.transact(block, [LEGACY])
-    # From Jovian on the scalar counts a hundred times; the smallest estimate is 100 bytes.
+    # From Jovian on the scalar is multiplied by 100; the smallest estimate is 100 bytes.
     assert (executed.operator_fee, executed.da_footprint) == (21_000 * 2_000_000 * 100 + 50, 40_000)
     overlay.set(SENDER, nonce=73)
     with pytest.raises(InvalidTransaction, match="data footprint 40000 above the block's rest"):

@@ -1,4 +1,4 @@
-"""The state trie at the head, and roots of lists that grow."""
+"""The state trie at the head, and incremental list roots."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_root_of_an_empty_store_is_the_known_one(store: Store) -> None:
 
 
 def test_root_of_one_account_is_the_hash_of_its_leaf(store: Store) -> None:
-    """The trie of one account is one leaf: the list of its path and its account, hashed."""
+    """The trie of one account is one leaf: the hash of a list of its path and its account."""
     append(store, balance(ALICE, 10**9))
     storage, code = bytes.fromhex(EMPTY_ROOT), keccak256(b"")
     account = b"\xf8\x48" + b"\x80" + b"\x84" + (10**9).to_bytes(4) + b"\xa0" + storage
@@ -73,7 +73,7 @@ def test_trie_takes_in_changes_block_by_block(store: Store, tmp_path: Path) -> N
     trie.apply(changed)
     expected = root_from_scratch(tmp_path / "b", edited(first, second))
     assert trie.root() == expected
-    # One slot is left, so the storage trie is one leaf as well.
+    # One slot remains, so the storage trie is one leaf as well.
     leaf = b"\xe3\xa1\x20" + keccak256(word(29)) + b"\x1d"
     assert trie.storage_root(CONTRACT) == keccak256(leaf)
     assert trie.storage_root(ALICE).hex() == EMPTY_ROOT

@@ -1,4 +1,4 @@
-"""What tests share: a chain that is sequenced, a follower of it, and indices in small sections."""
+"""Shared fixtures: a sequenced chain, its follower, and indices with small sections."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.chains.following import Following, Truth
 
 @pytest.fixture
 def truth(tmp_path: Path) -> Iterator[Truth]:
-    """The chain, built as the test likes."""
+    """The chain, built by the test."""
     truth = Truth(tmp_path / "truth")
     yield truth
     truth.close()
@@ -19,7 +19,7 @@ def truth(tmp_path: Path) -> Iterator[Truth]:
 
 @pytest.fixture
 def following(tmp_path: Path) -> Iterator[Following]:
-    """A follower that has heard nothing."""
+    """A follower without any messages yet."""
     following = Following(tmp_path / "followed")
     yield following
     following.close()
@@ -27,7 +27,7 @@ def following(tmp_path: Path) -> Iterator[Following]:
 
 @pytest.fixture
 def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indices whose sections are so small that a few blocks fill and merge all sizes."""
+    """Indices with sections so small that a few blocks fill and merge all sizes."""
     monkeypatch.setattr(section_index, "SIZES", (2, 4, 8))
     monkeypatch.setattr(section_index, "MERGE_DISTANCE", (0, 1, 2))
     monkeypatch.setattr(section_index, "NOTED_BLOCKS", 4)

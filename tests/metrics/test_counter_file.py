@@ -1,4 +1,4 @@
-"""Cells that processes share: what one counts, another reads, and its successor goes on."""
+"""Cells shared between processes: counted in one, read in another, continued by a successor."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,7 +99,7 @@ def test_rows_that_find_no_room_count_nowhere_and_harm_nobody() -> None:
 
 
 def test_a_total_that_is_kept_elsewhere_is_followed_and_never_falls(tmp_path: Path) -> None:
-    totals = ([1, 4, 4, 9], [2, 3])  # of two processes, each begins at zero
+    totals = ([1, 4, 4, 9], [2, 3])  # of two processes, each from zero
     for life in totals:
         count = Count(CounterFile(tmp_path / "a"), SLICES)
         for total in life:

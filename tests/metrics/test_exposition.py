@@ -1,4 +1,4 @@
-"""The text of metrics, read by Prometheus' own library."""
+"""The text of metrics, parsed by Prometheus' own library."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def text_of(table: Table) -> str:
 
 
 def expected(metric: Metric, labels: tuple[str, ...], cells: list[float]) -> Iterator[object]:
-    """The samples of a series, by our own plain reading of the format."""
+    """The samples of a series, by an independent reading of the format."""
     named = tuple(sorted(zip(metric.labels, labels, strict=True)))
     if metric.kind != "histogram":
         yield metric.name, named, cells[0]

@@ -1,4 +1,4 @@
-"""Requests counted by the engine, held against the plain histogram in Python."""
+"""Requests counted by the engine, compared with a plain histogram in Python."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Proofs from nodes by hash are those that the engine gives."""
+"""Proofs from nodes by hash equal the engine's."""
 
 import pytest
 from hypothesis import given

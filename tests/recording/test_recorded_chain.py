@@ -1,4 +1,4 @@
-"""A stretch of a chain, recorded with its state, is executed again without that chain."""
+"""A recorded range of a chain, with its state, is executed again without that chain."""
 
 import contextlib
 import io
@@ -30,7 +30,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"
 
 
 class Recording:
-    """The files of a recording, and what the chain said of its blocks."""
+    """The files of a recording, and the chain's own data of its blocks."""
 
     def __init__(self, folder: Path) -> None:
         self.feed = folder / "feed"
@@ -39,7 +39,7 @@ class Recording:
         self.blocks: dict[int, str] = {}
 
     def state(self) -> RecordedState:
-        """What the file has."""
+        """The state in the file."""
         with self.file.open("rb") as file:
             return read_state(str(self.file), file)
 
@@ -143,7 +143,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_follower_ends_where_the_recorded_chain_was(recording: Recording, tmp_path: Path) -> None:
-    """The chain is gone: all that the follower has is the replay of its files."""
+    """The chain is gone: the follower only has the replay of its files."""
     listen = "127.0.0.1:0"
     with running("replay", recording.feed, "--listen", listen, "--speed", 4,
                  "--state", recording.file, "--upstream-listen", listen) as replay:  # fmt: skip
@@ -160,7 +160,7 @@ def test_follower_ends_where_the_recorded_chain_was(recording: Recording, tmp_pa
                 lambda: int(network.ask("eth_blockNumber"), 16) >= last,
                 "the last recorded block is there",
             )
-            # A follower that starts slowly is anchored at a later block than the first.
+            # A slow follower is anchored at a later block than the first.
             for number in (before_last, last):
                 block = network.ask("eth_getBlockByNumber", hex(number), False)
                 assert block["hash"] == recording.blocks[number]

@@ -141,7 +141,7 @@ def test_slow_batch_closes_its_context_once() -> None:
 
 
 class BegunBefore(Toys):
-    """Notes how many were begun when each ended."""
+    """Records how many requests had begun when each one ended."""
 
     def echo(self, context: ToyContext, params: Raw) -> bytes:
         self.counts.append(len(self.begun))

@@ -1,4 +1,4 @@
-"""Requests are counted once each, by method and outcome, however they are asked."""
+"""Each request is counted once, by method and outcome, in every form of request."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ METHODS = ("echo", "fail", "later", "fail_later", "slow", "slow_later", UNKNOWN,
 
 
 class Counted:
-    """A dispatcher with toy methods, and what it counts."""
+    """A dispatcher with toy methods, and its counters."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Counted:
         *,
         driven: bool = True,
     ) -> None:
-        """Unless its clock is `driven`, it is the engine's."""
+        """Uses the engine's clock unless `driven`."""
         self.counters = CounterFile()
         self.meter = RequestMeter(self.counters, "main", slow)
         self.toys = toys = Toys()
@@ -65,7 +65,7 @@ class Counted:
 
     @property
     def outcomes(self) -> Counter[tuple[str, str]]:
-        """How often each outcome of each method was counted."""
+        """The counts of outcomes by method."""
         found: Counter[tuple[str, str]] = Counter()
         for method in METHODS:
             row = self.meter.row(method)

@@ -117,7 +117,7 @@ def test_context_that_cannot_be_opened_is_an_error_like_any_other(body: bytes) -
 @each_case("body", [call("echo", "[1]"), call("fail", '["no"]'), call("what"),
                                   call("later", "[1]"), call("fail_later", '["no"]')])  # fmt: skip
 def test_usual_request_is_answered_as_in_a_batch(body: bytes) -> None:
-    """The short way and the long way give the same bytes."""
+    """The fast path and the slow path give the same bytes."""
 
     async def both() -> tuple[bytes, bytes]:
         replies = []

@@ -1,4 +1,4 @@
-"""Envelopes: every malformed shape is answered as other nodes answer it."""
+"""Envelopes: every malformed shape gets the same response as from other nodes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The table of codes, held against the exceptions and against docs/errors.md."""
+"""The table of codes, compared with the exceptions and with docs/errors.md."""
 
 import inspect
 import logging
@@ -82,7 +82,7 @@ DIALECTS: list[Dialect] = ["preconf", "ethereum"]
 
 
 def row_of(kind: type[Exception]) -> type[Exception] | None:
-    """The class whose row tells what a client hears of this one: its own, or a base's."""
+    """The class whose row describes this one: the class itself or a base."""
     return next((base for base in kind.__mro__ if base in table.PRECONF), None)
 
 
@@ -174,7 +174,9 @@ def test_docs_show_the_table_and_nothing_else(checkout: Path) -> None:
 
 @each_case("kind", CLASSES)
 def test_every_exception_has_a_fault(kind: type[errors.ForeblockError]) -> None:
-    """Those without a row are failures of ours; the docs say so of their whole families."""
+    """An exception without a row is an internal failure; the docs say so for their whole
+    families.
+    """
     row = row_of(kind)
     ours = (
         errors.StoreError, errors.ImportFailure, errors.ServiceError, errors.FeedError,

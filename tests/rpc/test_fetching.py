@@ -1,4 +1,4 @@
-"""Bodies over a state of which a part is missing: against a dispatcher that has all of it."""
+"""Bodies over incomplete state, compared with a dispatcher with complete state."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from support.servers.toys import ToyContext, call, parse
 
 
 class PartlyKnown:
-    """Methods that read keys, of which only some are known; each key leads to the next."""
+    """Methods that read keys, some of which are missing; each key leads to the next."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ def test_answers_are_those_of_a_whole_state(
 
 
 def without_snapshots(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same answers, and one snapshot for all of them."""
+    """Remove the snapshot from responses, and check that all have the same one."""
     found = {each["result"][1] for each in answers if isinstance(each.get("result"), list)}
     assert len(found) <= 1
     for each in answers:

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is well-formed and the next request is answered."""
+"""Any input gets a well-formed response, and the next request is answered."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def check_member(answer: dict[str, Any]) -> None:
     if "error" in answer:
         assert set(answer) == {"jsonrpc", "id", "error"}
         assert isinstance(answer["error"]["code"], int)
-        assert isinstance(answer["error"]["message"], str)  # toys say what they are given
+        assert isinstance(answer["error"]["message"], str)  # toys echo their input
     else:
         assert set(answer) == {"jsonrpc", "id", "result"}
 

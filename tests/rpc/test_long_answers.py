@@ -1,4 +1,4 @@
-"""Long answers stay in the pieces they are, and there is a bound for all of them together."""
+"""Long responses are kept in pieces, and their total size is bounded."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from support.servers.toys import Toys, call, parse
 
 LONG = THRESHOLDS.long_bytes
 
-SIZE = LONG + 2  # of the text of a long result
+SIZE = LONG + 2  # length of the text of a long result
 
 
 def unsent(budget: WorkerBudget) -> dict[str, object]:
@@ -45,7 +45,7 @@ def ask(toys: Toys, body: bytes) -> Reply:
 @pytest.mark.parametrize("method", ["long", "long_later"])
 @pytest.mark.parametrize("form", ["%b", "[%b]"])
 def test_a_long_text_is_not_copied(method: str, form: str) -> None:
-    """Neither for a request alone nor in a batch: the piece that is sent is the text itself."""
+    """Neither for a single request nor in a batch: the sent piece is the text itself."""
     toys = Toys()
     reply = ask(toys, form.replace("%b", call(method, "[1]").decode()).encode())
     assert any(piece is toys.long_texts[1] for piece in pieces(reply))

@@ -1,4 +1,4 @@
-"""Bodies that are read in slices: the same outcomes, and no more work at once than is allowed."""
+"""Bodies that are read in slices: the same outcomes, and bounded work per slice."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def finish(body: bytes, most: int = 1000) -> Item | list[Item]:
 
 
 def shown(found: Item | list[Item]) -> Any:  # noqa: ANN401, values to be compared
-    """What was read, as values that can be compared."""
+    """The read body as comparable values."""
     if isinstance(found, list):
         return [shown(each) for each in found]
     if isinstance(found, Malformed):
@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_long_body_is_said_as_of_a_short_one(name: str) -> 
 
 
 def test_what_is_read_does_not_depend_on_the_way() -> None:
-    """Every kind of body, cut into stretches of a few bytes with parts that count as long."""
+    """Every kind of body, cut into stretches of a few bytes, some of which count as long."""
     with thresholds(stretch_bytes=7, long_part_bytes=19):
         wrong = [body for body in bodies(5, 3000) if not agrees(body)]
     assert not wrong
@@ -100,7 +100,7 @@ def test_others_may_go_on_after_every_stretch(body: bytes) -> None:
 
 
 def test_slices_end_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that moves with every look at it: no slice has more than two stretches."""
+    """The clock advances with every reading: no slice has more than two stretches."""
     toys = Toys()
     limits = Limits()
     turns: list[int] = []

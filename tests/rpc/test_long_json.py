@@ -1,4 +1,4 @@
-"""Long JSON texts in portions, against the decoder that reads them at once."""
+"""Long JSON texts in portions, compared with the decoder that reads them at once."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ TEXTS = st.builds(
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_stretches() -> Any:  # noqa: ANN401, a fixture
-    """What is long is short here, so that cuts fall everywhere."""
+    """Lower the limit of long texts, so that cuts fall everywhere."""
     with thresholds(stretch_bytes=13, long_part_bytes=29, portion_parts=3):
         yield
 
@@ -74,7 +74,7 @@ def test_portions_hold_what_the_text_does(text: str) -> None:
     instead=st.sampled_from([*'"\\{}[],:1t é', "", "\\u"]),
 )
 def test_the_same_texts_are_json(text: str, at: int, instead: str) -> None:
-    """With a character changed, as the decoder sees it."""
+    """With one character changed, compared with the decoder's verdict."""
     changed = (text[:at] + instead + text[at + 1 :]).encode()
     try:
         msgspec.json.decode(changed, type=Raw)

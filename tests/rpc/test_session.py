@@ -1,4 +1,4 @@
-"""Messages of a WebSocket are answered as bodies of HTTP are."""
+"""Messages of a WebSocket get the same responses as bodies of HTTP."""
 
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.reply import Client, Reply
@@ -6,7 +6,7 @@ from support.servers.toys import Toys, call, parse
 
 
 class ToyChannel:
-    """A connection that nothing is sent to."""
+    """A connection without sent messages."""
 
     client = Client("192.0.2.1", 7)
     unsent = 0

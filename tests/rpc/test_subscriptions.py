@@ -15,7 +15,7 @@ from support.servers.sessions import KeptChannel
 
 
 class Toy:
-    """A service whose only method subscribes, and says when it started and ended."""
+    """A service whose only method subscribes, with a record of starts and ends."""
 
     def __init__(self, most: int = 9) -> None:
         self.sessions = Sessions(most)
@@ -73,7 +73,7 @@ async def test_it_starts_when_the_reply_was_handed_over() -> None:
 
     later = asyncio.ensure_future(session.receive(b"later"))  # type: ignore[arg-type] # it waits
     await turns()
-    session.receive(b"now")  # another reply starts nothing of the one that waits
+    session.receive(b"now")  # another reply does not start the waiting subscription
     await turns()
     assert toy.started == [toy.made[0].id, toy.made[2].id]
     toy.wait.set()

@@ -1,4 +1,4 @@
-"""No more requests wait than there are places, and whoever finds none is told at once."""
+"""The number of waiting requests is bounded; a request beyond it is refused immediately."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -14,7 +14,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asking import ANYBODY
 from support.servers.toys import Toys, call, parse
 
-# A coroutine that nobody waits for and nobody closes would warn.
+# A coroutine that is neither awaited nor closed would warn.
 pytestmark = pytest.mark.filterwarnings("error")
 
 CROWDED = {"code": -32000, "message": "too many requests are waiting (2)"}
@@ -27,7 +27,7 @@ def batch(*calls: bytes) -> bytes:
 
 
 def full() -> tuple[Toys, list[Awaitable[Reply]]]:
-    """A service with two places, and two requests that wait in them."""
+    """A service with two places, both occupied by waiting requests."""
     toys = Toys(Limits(slice_seconds=0.002), WorkerBudget(waits=2))
     waiting = [toys.dispatcher.answer(call("later", "[5]"), ANYBODY) for _ in range(2)]
     return toys, [each for each in waiting if not isinstance(each, Reply)]

@@ -1,4 +1,4 @@
-"""Places and bytes are counted for as long as somebody has what they were given for."""
+"""Places and bytes are counted until they are released."""
 
 from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.thresholds import THRESHOLDS

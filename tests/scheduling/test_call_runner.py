@@ -1,4 +1,4 @@
-"""Where calls run: short ones here, long ones on the pool, and nobody waits for nothing."""
+"""The choice of thread for calls: short ones inline, long ones on the pool."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def endless(data: str = "0x") -> bytes:
 
 
 def test_long_call_is_answered_from_the_pool(long_ledger: Ledger) -> None:
-    """It runs out of gas long after 200 µs: a stopped run is never an answer."""
+    """It runs out of gas long after 200 µs: a stopped run is never used as a response."""
     with asker(long_ledger) as client:
         given = {"to": TO, "gas": hex(3_000_000)}
         begun = time.monotonic()
@@ -41,7 +41,7 @@ def test_call_that_takes_too_long_is_stopped(long_ledger: Ledger) -> None:
 
 
 def test_recursion_is_stopped_too(long_ledger: Ledger) -> None:
-    """Calls without a jump: each frame is a look at the clock."""
+    """Calls without a jump: each frame checks the clock."""
     again = code(0, 0, 0, 0, 0, "ADDRESS", "GAS", "CALL")
     with asker(long_ledger, call_timeout=0.02, call_gas_cap=0) as client:
         overrides = {TO: {"code": again + again[2:] * 3}}
@@ -50,7 +50,7 @@ def test_recursion_is_stopped_too(long_ledger: Ledger) -> None:
 
 
 def test_large_precompile_is_not_begun_in_place(long_ledger: Ledger) -> None:
-    """A precompile cannot be stopped. 1024 bytes with a full exponent need millions of gas."""
+    """A precompile cannot be interrupted. 1024 bytes with a full exponent need millions of gas."""
     size = f"{1024:064x}"
     data = "0x" + size * 3 + "ff" * 3072
     with asker(long_ledger) as client:
@@ -83,7 +83,7 @@ def test_known_heavy_call_is_not_tried_in_place(
     with asker(long_ledger) as client:
         given = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", FOREVER)
         client.reply(given)
-        # Another try in place would now end with this outcome.
+        # Another inline run would now end with this outcome.
         monkeypatch.setattr(Run, "here", None)
         with thresholds(call_us=10**9):
             assert json.loads(client.reply(given).body)["error"] == error(-32000, "out of gas")
@@ -117,7 +117,9 @@ def test_service_goes_on_after_long_calls(preconf: Asker) -> None:
 
 
 class Halting:
-    """A run that the system halts: so many tries are stopped, then it ends at such times."""
+    """A run that is interrupted by the system: this many tries are stopped, then it ends after
+    these times.
+    """
 
     kind = "halting"
 

@@ -1,4 +1,4 @@
-"""Threads beside the loop: shared in turn, and free again when whoever asked has gone."""
+"""Threads beside the loop: shared fairly, and released when the client disconnects."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ SIMULATED = request(
     {"blockStateCalls": [{"stateOverrides": {TO: {"code": LOOP}}, "calls": [{"to": TO}]}]},
     "latest",
 )
-# Longer than a call may take in place, so that it needs a thread as well.
+# Longer than an inline call may take, so that it needs a thread as well.
 MODERATE = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", {TO: {"code": LOOP}})
 
 
@@ -42,7 +42,7 @@ def service(
 
 
 async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> asyncio.Task[Any]:
-    """A request that is not answered at once."""
+    """A request that is not answered immediately."""
     reply = answering.answer(body, client)
     assert not isinstance(reply, Reply)
 
@@ -55,7 +55,9 @@ async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> as
 
 
 def test_what_a_client_leaves_behind_is_stopped(long_ledger: Ledger) -> None:
-    """One thread, taken by calls and simulations without end: with them it would never be free."""
+    """One thread, occupied by endless calls and simulations: without cancellation it would never be
+    free.
+    """
     answering, scheduler = service(long_ledger, begun=1)
 
     async def leave() -> list[Any]:
@@ -137,7 +139,7 @@ def test_work_gets_what_is_left_of_its_time_and_its_failure_comes_back() -> None
 
 
 class Stalling:
-    """A clock that stands still, but for a second that passes when it is told to."""
+    """A clock that stands still, except for one second on request."""
 
     def __init__(self) -> None:
         self.stalls = False
@@ -151,7 +153,7 @@ class Stalling:
 def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
     long_ledger: Ledger,
 ) -> None:
-    """Whatever it was made of, and though it was not stopped."""
+    """Regardless of its parts, and although it was not stopped."""
     shared, clock = threads(), Stalling()
     runner = CallRunner(shared, 5_000, clock)
     view = long_ledger.view()
@@ -177,7 +179,7 @@ def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
 
 
 def test_calls_of_another_network_are_another_kind(long_ledger: Ledger) -> None:
-    """One scheduler serves all networks of a worker; a contract is known by its chain."""
+    """One scheduler serves all networks of a worker; a contract is identified by its chain too."""
     view = long_ledger.view()
     context = view.latest.context
     call = Call(to=bytes(20), gas=100_000, data=b"\1\2\3\4\5")
@@ -187,12 +189,12 @@ def test_calls_of_another_network_are_another_kind(long_ledger: Ledger) -> None:
 
 
 def test_what_the_engine_refuses_is_told_alike_here_and_from_a_thread(long_ledger: Ledger) -> None:
-    """Authorizations in a block before Prague, which only the engine knows to refuse."""
+    """Authorizations in a block before Prague, which only the engine can reject."""
     signed = {
         "chainId": "0x0", "address": TO, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1",
     }  # fmt: skip
     told = []
-    for count in (1, 3):  # three take too long to recover for a run in place
+    for count in (1, 3):  # recovering three takes too long for an inline run
         call = {"to": TO, "authorizationList": [signed] * count, "gas": hex(1_000_000)}
         with asker(long_ledger) as client:
             told.append(client.ask("eth_call", call, "0x1"))

@@ -100,7 +100,7 @@ def test_who_leaves_takes_no_place_with_him() -> None:
         await asyncio.sleep(0)
         tasks[0].cancel()
         slots.release()
-        tasks[1].cancel()  # just after it was given the place
+        tasks[1].cancel()  # just after it got the place
         await asyncio.gather(*tasks, return_exceptions=True)
         assert not tasks[2].cancelled()
         slots.release()

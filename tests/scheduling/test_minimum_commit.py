@@ -1,4 +1,6 @@
-"""What meets a minimum, against a model that lists everything an instance has."""
+"""Minimum requirements on instances, compared with a model that lists everything an
+instance has.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from foreblock.scheduling.reply import Minimum, Reached, is_met, missing
 from support.each_case import each_case
 
-MOST = 6  # blocks, indexes, commits: small, so that equal ones are drawn often
+MOST = 6  # blocks, indexes, commits: small, so that equal ones occur often
 
 numbers = st.integers(0, MOST)
 places = st.tuples(numbers, numbers)
@@ -15,12 +17,12 @@ minimums = st.builds(Minimum, numbers, st.none() | places)
 
 
 def commits_of(instance: Reached) -> set[int]:
-    """Every commit that an instance has."""
+    """All commits of an instance."""
     return set(range(instance.commit + 1))
 
 
 def flashblocks_of(instance: Reached) -> set[tuple[int, int]]:
-    """Every place of a flashblock that an instance has: whole blocks, and a part of the last."""
+    """All flashblock positions of an instance: whole blocks, and a part of the last."""
     indexes = range(MOST + 1)
     found = {(block, index) for block in range(instance.latest + 1) for index in indexes}
     if instance.pending is not None:
@@ -46,7 +48,7 @@ def test_what_was_seen_is_met_where_it_was_seen(instance: Reached) -> None:
 def test_what_is_met_stays_met_as_the_chain_grows(
     minimum: Minimum, instance: Reached, commits: int, blocks: int
 ) -> None:
-    """Also when the pending block is sealed, or gone because no flashblock came in time."""
+    """Also when the pending block is sealed, or expires because no flashblock came in time."""
     if not is_met(minimum, instance):
         return
     sealed = instance.pending[0] if instance.pending else instance.latest

@@ -1,4 +1,4 @@
-"""Slices, threads and places for simulations, with work and a clock of our own."""
+"""Slices, threads and places for simulations, with toy work and a driven clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ MOST_BEGUN = THRESHOLDS.begun_simulations
 
 
 def taking(clock: Clock, seconds: float, log: list[int | None]) -> Work:
-    """Work that takes so long, stopped where it may not."""
+    """Work of this duration, interrupted at the limit."""
 
     def work(*, timeout_us: int | None = None, **_limits: int | None) -> None:
         log.append(timeout_us)
@@ -34,7 +34,7 @@ def taking(clock: Clock, seconds: float, log: list[int | None]) -> Work:
 
 
 def simulation(*works: Work) -> Callable[[Pace], Steps[str]]:
-    """Something that does these works one after the other, as simulations do."""
+    """A simulation that runs these works in sequence."""
 
     def steps(pace: Pace) -> Steps[str]:
         for work in works:
@@ -50,7 +50,7 @@ def simulation(*works: Work) -> Callable[[Pace], Steps[str]]:
 
 
 def settle(found: str | Awaitable[str]) -> str:
-    """The result, waited for if it must be."""
+    """Return the result, awaited if necessary."""
 
     async def later(waiting: Awaitable[str]) -> str:
         return await waiting
@@ -95,7 +95,9 @@ def test_others_have_their_turn_after_every_slice() -> None:
 
 
 def test_simulations_of_one_round_are_begun_one_by_one() -> None:
-    """One that has most of a slice is not cut short, and the next waits for its turn unbegun."""
+    """A simulation that uses most of a slice is not cut short, and the next one waits for
+    its turn.
+    """
     clock, log = Clock(), list[int | None]()
     crowd = simulations(clock)
     most = simulation(*[taking(clock, FIRST_SECONDS / 2, log)] * 3)
@@ -174,7 +176,7 @@ def test_the_plain_driver_runs_everything_without_limits() -> None:
 
 
 class Holding:
-    """Simulations that take several slices and hold something from their first on."""
+    """Simulations that take several slices and hold a resource from their first one on."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -203,7 +205,7 @@ async def finished(runs: list[str | Awaitable[str]]) -> list[str]:
 
 
 def test_a_crowd_holds_no_more_than_some_of_it() -> None:
-    """All that come in one round have one first slice together, the others none."""
+    """All simulations that arrive in one round share one first slice; later ones wait."""
     clock = Clock()
     holding, crowd = Holding(clock), scheduler(10**9, clock)
 

@@ -1,4 +1,4 @@
-"""Reads in place, in turns, and shared: with steps and a clock of our own."""
+"""Reads inline, in turns, and shared: with toy steps and a driven clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -24,7 +24,7 @@ TIMEOUT_MS = 5_000
 
 
 class Reading:
-    """Something that takes some steps of so many seconds each."""
+    """A read of several steps with this duration each."""
 
     def __init__(self, clock: Clock, steps: int, seconds: float, outcome: bytes = b"read") -> None:
         self.clock = clock

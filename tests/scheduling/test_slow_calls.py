@@ -61,7 +61,7 @@ def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
     kinds = [(None, number.to_bytes(4), False) for number in range(REMEMBERED_KINDS + 2)]
     for number, kind in enumerate(kinds[:REMEMBERED_KINDS]):
         slow.remember(kind, number / 1000)
-    slow.remember(kinds[0], 10)  # is the newest now
+    slow.remember(kinds[0], 10)  # is now the newest
     slow.remember(kinds[-2], 11)
     slow.remember(kinds[-1], 12)
     assert len(slow.remembered) == REMEMBERED_KINDS

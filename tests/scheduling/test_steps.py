@@ -1,4 +1,4 @@
-"""Results that are not there yet: what follows from them, and letting go of them."""
+"""Pending results: their continuations, and their cancellation."""
 
 import asyncio
 from collections.abc import Awaitable

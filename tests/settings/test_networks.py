@@ -1,4 +1,4 @@
-"""The networks of `foreblock serve`: one as the settings are, several by name."""
+"""The networks of `foreblock serve`: one from the plain settings, several by name."""
 
 from dataclasses import replace
 

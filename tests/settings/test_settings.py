@@ -1,4 +1,4 @@
-"""Settings: sources in their order, words to values, refusals that name their place."""
+"""Settings: precedence of sources, parsing of values, errors with positions."""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 
 @pytest.fixture
 def nodes() -> Iterator[list[ClusterNode]]:
-    """What is started, and stopped at the end."""
+    """The started nodes, stopped at the end."""
     started: list[ClusterNode] = []
     yield started
     for node in started:
@@ -32,7 +32,7 @@ def nodes() -> Iterator[list[ClusterNode]]:
 
 
 def hashes(folder: Path, count: int) -> list[object]:
-    """The first blocks of a store."""
+    """The hashes of the first blocks of a store."""
     with Store(str(folder)) as store, store.view() as view:
         return [view.sealed(number) for number in range(count)]
 
@@ -46,10 +46,10 @@ def foreblock(*arguments: object) -> None:
 def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     server: NatsServer, nodes: list[ClusterNode], tmp_path: Path
 ) -> None:
-    """New, and after a divergence: each time they go on from what they took."""
+    """New, and after a divergence: each time they continue from the snapshot."""
     writer = ClusterNode(tmp_path / "writer", server.url, is_replica=False)
     nodes.append(writer)
-    writer.start(with_log=False)  # commits that no log has
+    writer.start(with_log=False)  # commits that are in no log
     until(lambda: "block 1," in writer.get("/readyz?verbose"), "there are blocks")
     writer.stop()
     writer.start()
@@ -67,7 +67,7 @@ def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     _, _, commit = writer.place()
     replica.until_at(1, commit)
 
-    # Any node sends: a copy for the writer, which is older than what the replica has.
+    # Any node can send: a copy for the writer that is older than the replica's state.
     older = tmp_path / "older"
     foreblock("store", "fetch", replica.copies, older)
     replica.until_at(1, replica.place()[2] + 10)

@@ -1,4 +1,4 @@
-"""The bytes of a snapshot: what is sent is what comes, and nothing else is taken for it."""
+"""The bytes of a snapshot: a faithful round trip, and rejection of everything else."""
 
 import struct
 
@@ -45,7 +45,7 @@ def test_what_is_packed_is_unpacked_however_it_is_cut(pieces: list[bytes], size:
 
 @given(st.binary(min_size=1, max_size=2_000), st.data())
 def test_a_changed_byte_is_found_or_changes_nothing(content: bytes, data: st.DataObject) -> None:
-    """zstd's own header has bits that are about memory only."""
+    """zstd's header has bits that only affect memory."""
     whole = packed([content])
     at = data.draw(st.integers(0, len(whole) - 1))
     change = data.draw(st.integers(1, 255))

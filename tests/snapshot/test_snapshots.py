@@ -1,4 +1,4 @@
-"""Snapshots between two nodes, over real sockets: whole, verified, put in place or not at all."""
+"""Snapshots between two nodes, over real sockets: whole and verified, or not installed at all."""
 
 import json
 import os
@@ -44,7 +44,7 @@ Change = Callable[[bytes], bytes]
 
 
 class Node:
-    """A chain with a log whose store can be fetched."""
+    """A chain with a log and a store that can be fetched."""
 
     def __init__(self, folder: Path, limits: SendLimits | None = None) -> None:
         self.chain, self.commits = logged_chain(folder)
@@ -81,7 +81,7 @@ def all_of(client: socket.socket) -> bytes:
 
 @contextmanager
 def answering(*answers: bytes) -> Iterator[str]:
-    """A server that answers with these bytes, one connection each, and hangs up."""
+    """A server that sends these bytes on each connection, and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -120,7 +120,7 @@ def test_a_snapshot_is_the_store_at_its_place_in_the_log(node: Node, tmp_path: P
 
 
 def test_snapshots_under_load_are_commits_of_the_log(node: Node, tmp_path: Path) -> None:
-    """Commits go on while it is sent: each copy is one of them, whole."""
+    """Commits continue during the transfer: each copy is exactly one of them."""
     stop = threading.Event()
     done: list[int] = []
 
@@ -157,7 +157,7 @@ def as_sent(node: Node) -> bytes:
 
 
 def places(answer: bytes) -> dict[str, int]:
-    """A byte of each kind in an answer, by its distance from the start."""
+    """A byte of each kind in a response, by its offset from the start."""
     head = answer.index(b"\r\n\r\n") + 4
     header = head + 4  # the length of the first chunk
     return {
@@ -222,7 +222,7 @@ def large_row(chain: DevChain, commits: Chained) -> None:
 def test_two_at_once_are_not_sent(node: Node) -> None:
     large_row(node.chain, node.commits)
     first = node.ask()
-    assert first.recv(12) == b"HTTP/1.1 200"  # it is under way: nobody reads the rest
+    assert first.recv(12) == b"HTTP/1.1 200"  # it has started: the rest is not read
     refused = all_of(node.ask())
     assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
     assert b"\r\nRetry-After: 5\r\n" in refused
@@ -245,7 +245,7 @@ def test_a_client_that_does_not_read_is_cut_and_holds_up_no_commit(tmp_path: Pat
             assert len(node.commits.rows) > before
             until(lambda: "snapshot_not_sent" in {each["event"] for each in logs}, "it is cut")
         answer = all_of(node.ask())
-        assert answer.endswith(b"0\r\n\r\n")  # the next one gets it all
+        assert answer.endswith(b"0\r\n\r\n")  # the next one is sent completely
     finally:
         node.close()
 
@@ -348,11 +348,12 @@ with Store(sys.argv[1]) as old, old.view() as view:
 """
 
 
-@pytest.mark.parametrize("commits", [5, 6])  # LMDB has two meta pages, and takes one by its number
+# LMDB has two meta pages and chooses by transaction number
+@pytest.mark.parametrize("commits", [5, 6])
 def test_readers_of_the_old_store_go_on_and_the_new_one_is_whole_for_them(
     node: Node, tmp_path: Path, commits: int
 ) -> None:
-    """The lock file of LMDB is shared with who has the old file open."""
+    """LMDB's lock file is shared with readers of the old file."""
     to = tmp_path / "replica"
     bootstrap(to, [node.url], NAME)
     with Store(str(to), write=True) as store:
@@ -403,7 +404,7 @@ def test_leftovers_are_removed_unless_somebody_fetches(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     part.mkdir()
     (part / "data.mdb").write_bytes(b"half")
-    with Store(str(tmp_path), write=True):  # who holds the lock of the writer
+    with Store(str(tmp_path), write=True):  # holds the writer lock
         bootstrapping.remove_leftovers(tmp_path)
         assert part.exists()
     bootstrapping.remove_leftovers(tmp_path)

@@ -1,4 +1,4 @@
-"""The status of sources as metrics: counted over restarts of the network, without URLs."""
+"""The status of sources as metrics: counted across restarts of the network, without URLs."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def follow(
 
 
 def series(file: Path) -> dict[tuple[str, ...], float]:
-    """Every series that is not zero, by its name and labels."""
+    """All non-zero series, by name and labels."""
     table = Table()
     for _ in table.add_rows(*CounterFileReader(file).read()):
         pass
@@ -49,7 +49,7 @@ def series(file: Path) -> dict[tuple[str, ...], float]:
 
 
 def shown(folder: Path, *statuses: SourceStatus) -> dict[tuple[str, ...], float]:
-    """The series after two lives of a network, each with these statuses."""
+    """The series after two runs of a network, each with these statuses."""
     counters = CounterFile(folder / "writer")
     for _ in range(2):
         metrics = SampledMetrics(counters, "main")

@@ -1,4 +1,4 @@
-"""The status of a network in words, and as JSON."""
+"""The status of a network as text, and as JSON."""
 
 import msgspec
 from msgspec import structs

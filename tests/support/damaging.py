@@ -1,7 +1,7 @@
-"""Damage done to a copy of a store, through LMDB itself and past the engine.
+"""Damage to a copy of a store, made through LMDB without the engine.
 
-The package `lmdb` reads and writes the same file format; the engine has no way to write what
-no commit may write, and should have none.
+The package `lmdb` reads and writes the same file format; the engine deliberately cannot write
+invalid rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ class Rows:
             return [(bytes(key), bytes(value)) for key, value in cursor]
 
     def find(self, wanted: Wanted) -> tuple[bytes, bytes]:
-        """The last row that is wanted."""
+        """Find the last matching row."""
         return [row for row in self.items() if wanted(*row)][-1]
 
     def put(self, key: bytes, value: bytes) -> bytes:
@@ -35,21 +35,21 @@ class Rows:
         return key
 
     def flip(self, wanted: Wanted, at: int = -1) -> bytes:
-        """Flip a bit of a byte of the row; gives its key."""
+        """Flip a bit of a byte of the row; return its key."""
         key, value = self.find(wanted)
         changed = bytearray(value)
         changed[at] ^= 1
         return self.put(key, bytes(changed))
 
     def remove(self, wanted: Wanted) -> bytes:
-        """Remove the row; gives its key."""
+        """Remove the row; return its key."""
         key, _ = self.find(wanted)
         assert self._txn.delete(key, db=self._table)
         return key
 
 
 class Tables:
-    """The tables of a store, by name; the empty one is LMDB's own."""
+    """The tables of a store, by name; the empty name is LMDB's main table."""
 
     def __init__(self, env: lmdb.Environment, txn: lmdb.Transaction) -> None:
         self._env = env
@@ -64,7 +64,7 @@ class Tables:
 
 @contextmanager
 def damaging(folder: Path) -> Iterator[Tables]:
-    """One transaction on a store that nobody has open."""
+    """One transaction on a store that no process has open."""
     (folder / LOCK).unlink(missing_ok=True)
     env = lmdb.open(str(folder), max_dbs=16, map_size=1 << 30)
     try:

@@ -1,4 +1,4 @@
-"""Lists of cases: in one test that reports every failure, or divided between the two tiers."""
+"""Lists of cases: combined into one test that reports every failure, or split between the tiers."""
 
 import functools
 import inspect
@@ -16,7 +16,7 @@ _WITH_ID = type(pytest.param())
 def each_case(
     names: str | Sequence[str], values: Iterable[object], ids: Ids | None = None
 ) -> Callable[[Test], Test]:
-    """Call a test with each of the values in turn; takes what `pytest.mark.parametrize` takes.
+    """Call a test with each of the values; the arguments are those of `pytest.mark.parametrize`.
 
     To pytest the cases are one test: they share its fixtures and cost little more than their
     assertions. Failures are raised together, each with a note that names its case.

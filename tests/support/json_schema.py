@@ -1,6 +1,6 @@
 """Validate values against JSON Schemas of draft 7, as far as the schemas here use it.
 
-A keyword that is not known here raises, so that no schema is checked in part without a word.
+An unknown keyword raises, so that no schema is silently checked in part.
 """
 
 import re
@@ -26,13 +26,13 @@ WITHOUT_EFFECT = {
 
 
 class Validator:
-    """Schemas that refer to each other by their ids, and to parts of themselves by paths."""
+    """Schemas that refer to each other by id, and to parts of themselves by path."""
 
     def __init__(self, *schemas: Mapping[str, Json]) -> None:
         self._by_id = {str(each.get("$id", "")).rstrip("/"): each for each in schemas}
 
     def failures(self, value: Json, schema: Schema, root: Json, path: str = "$") -> Iterator[str]:
-        """What does not fit, each with its path; `root` is the document of local references."""
+        """Return the violations, each with its path; local references resolve in `root`."""
         if isinstance(schema, bool):
             if not schema:
                 yield f"{path}: nothing may be here"
@@ -132,7 +132,7 @@ class Validator:
             yield from self.failures(item, wanted, root, f"{path}[{place}]")
 
     def _additionalItems(self, *_at: Any) -> Iterator[str]:  # noqa: ANN401, N802
-        yield from ()  # of no effect where `items` is one schema
+        yield from ()  # no effect if `items` is one schema
 
     def _anyOf(  # noqa: N802
         self, value: Json, wanted: Sequence[Schema], _schema: Schema, root: Json, path: str

@@ -1,4 +1,4 @@
-"""Run the tests faster, without a change to what they test."""
+"""Run the tests faster without changing their subject."""
 
 import gc
 import os
@@ -12,8 +12,8 @@ import pytest
 from foreblock.sequencer import mnemonic
 
 MEMORY = Path("/dev/shm")  # noqa: S108, what is made in it has names of its own
-FREE_BYTES = 8 << 30  # that must be free there; stores of tests take a tenth
-# The folders and files that take longest, longest first; first those of the tests with processes.
+FREE_BYTES = 8 << 30  # minimum free space there; stores of tests take a tenth
+# The slowest folders and files, slowest first; those with multi-process tests come first.
 SLOWEST = (
     "system/test_serve.py", "system/test_dev.py", "page/test_browser.py", "faults",
     "follow/test_short_checks.py", "system/test_following.py", "cli/cluster",
@@ -29,7 +29,7 @@ SLOWEST = (
 
 
 def keep_bytecode(folder: Path) -> None:
-    """Compile modules once and not in each process that tests start.
+    """Compile modules once instead of in every process that tests start.
 
     If Python may not write bytecode beside the sources, it is kept in this folder.
     """
@@ -40,29 +40,29 @@ def keep_bytecode(folder: Path) -> None:
 
 
 def keep_files_in_memory() -> None:
-    """Make temporary files in memory, unless TMPDIR names a folder.
+    """Keep temporary files in memory, unless TMPDIR names a folder.
 
     A killed process leaves the same files there as on a disk. `crash/test_full.py` and `faults`
-    test disks that are full or fail, with disks of their own.
+    test full and failing disks, with separate disks.
     """
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK):
         disk = os.statvfs(MEMORY)
-        may_run = not disk.f_flag & os.ST_NOEXEC  # a library that `faults` makes
+        may_run = not disk.f_flag & os.ST_NOEXEC  # for the library that `faults` builds
         if may_run and disk.f_bavail * disk.f_frsize >= FREE_BYTES:
             os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def freeze_what_is_left() -> None:
-    """Exclude what is alive after collection, or after a file of tests, from garbage collection.
+    """Exclude objects that survive a collection, or a file of tests, from garbage collection.
 
-    Otherwise each full collection, and many tests request one, traverses all of it.
+    Otherwise each full collection traverses all of them, and many tests request one.
     """
     gc.collect()
     gc.freeze()
 
 
 def derive_seeds_once() -> None:
-    """Keep the seeds of mnemonics: each takes 2,048 rounds, and most dev chains have the same."""
+    """Cache the seeds of mnemonics: each takes 2,048 rounds, and most dev chains share one."""
     mnemonic.seed_of = cache(mnemonic.seed_of)
 
 

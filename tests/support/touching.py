@@ -1,4 +1,6 @@
-"""A plain model of searches by address: all transactions of a chain, by what their calls touch."""
+"""A plain model of searches by address: all transactions of a chain, by the addresses of their
+calls.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Touching(NamedTuple):
-    """A transaction, and every address that it or a call in it is from or to."""
+    """A transaction, and every sender and recipient of it and of its inner calls."""
 
     block: int
     hash: str
@@ -18,9 +20,9 @@ class Touching(NamedTuple):
 
 
 def ends(frame: Json) -> Iterator[str]:
-    """The addresses of a frame of callTracer and of all frames in it.
+    """The addresses of a callTracer frame and of all frames in it.
 
-    It has no address for a creation that failed; with CREATE2 and the salt 0 it is known.
+    A failed creation has no address in it; with CREATE2 and the salt 0 it is known.
     """
     yield frame["from"]
     if "to" in frame:
@@ -34,7 +36,7 @@ def ends(frame: Json) -> Iterator[str]:
 
 
 def touching(block: int, traces: list[Json]) -> list[Touching]:
-    """The transactions of a block, of which these are the traces by callTracer."""
+    """The transactions of a block, from their callTracer traces."""
     return [Touching(block, it["txHash"], frozenset(ends(it["result"]))) for it in traces]
 
 
@@ -59,7 +61,7 @@ class Page(NamedTuple):
 
 
 def expected(chain: list[Touching], address: str, block: int, size: int, *, before: bool) -> Page:
-    """The page that a search must give."""
+    """The expected page of a search."""
     of_it = [it for it in chain if address in it.addresses]
     if before:
         newest = max((it.block for it in chain), default=0)
@@ -78,7 +80,7 @@ def expected(chain: list[Touching], address: str, block: int, size: int, *, befo
 
 
 def asked(client: Asker, address: str, block: int, size: int, *, before: bool) -> Page:
-    """The page that a search gives; its receipts are those of its transactions."""
+    """The page of a search; its receipts must belong to its transactions."""
     method = "ots_searchTransactionsBefore" if before else "ots_searchTransactionsAfter"
     page = client.ask(method, address, block, size)
     hashes = [it["hash"] for it in page["txs"]]
@@ -89,7 +91,7 @@ def asked(client: Asker, address: str, block: int, size: int, *, before: bool) -
 def check_pages(
     client: Asker, chain: list[Touching], addresses: list[str], sizes: list[int]
 ) -> int:
-    """Walk all pages of these addresses in both directions; gives how many there were."""
+    """Walk all pages of these addresses in both directions; return the number of pages."""
     count = 0
     blocks = {it.hash: it.block for it in chain}
     for address in addresses:

@@ -1,4 +1,4 @@
-"""A block that grows: what its header says after each index."""
+"""A growing block: its header after each index."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_amounts_grow_and_belong_to_the_block_so_far(chain: Chain) -> None:
     assert first.diff.gas_used == 21_000
     assert second.diff.gas_used == 42_000
     assert third.diff.gas_used > 42_000
-    # 400 a byte for the smallest size there is, of 100 bytes; deposits count nothing.
+    # 400 per byte of the minimum size of 100 bytes; deposits do not count.
     footprints = [each.diff.blob_gas_used for each in (first, second, third)]
     assert footprints == [0, 40_000, 80_000]
     assert chain.block.count == 3
@@ -116,7 +116,7 @@ def test_bloom_and_receipts_root_cover_all_indices(chain: Chain) -> None:
 
 def test_withdrawals_root_moves_with_the_message_passers_storage(chain: Chain) -> None:
     before = chain.add(chain.deposit(), chain.write(SCRIBE, 1, 2)).diff.withdrawals_root
-    # Of a trie with the one slot 0 = 1, computed elsewhere.
+    # Of a trie with the single slot 0 = 1, computed elsewhere.
     assert before.hex() == "821e2556a290c86405f8160a2d662042a431ba456b9db265c79bb837c04be5f0"
     touched = chain.add(chain.write(PASSER, 7, 8)).diff.withdrawals_root
     assert touched != before
@@ -173,7 +173,7 @@ def test_state_of_the_block_so_far_is_that_of_its_last_partial(chain: Chain) -> 
 def test_message_passers_root_begins_with_isthmus_and_footprints_with_jovian(
     tmp_path: Path,
 ) -> None:
-    """A chain that passes both forks while it is written."""
+    """A chain that activates both forks while it is written."""
     config = JOVIAN | {"isthmusTime": 4, "jovianTime": 6}
     chain = Chain(tmp_path / "store", config)
     seen, blocks = [], []
@@ -204,7 +204,7 @@ def test_contracts_see_the_hash_of_the_sealed_parent(chain: Chain, *, reopen: bo
 
 
 def test_next_block_sees_the_sealed_parent(chain: Chain) -> None:
-    """EIP-2935 stores the hash of the sealed parent, not that of a partial."""
+    """EIP-2935 stores the hash of the sealed parent, not that of a partial block."""
     chain.add(chain.deposit())
     chain.seal()
     with chain.store.view() as view:

@@ -1,4 +1,4 @@
-"""Blocks written index by index: what each commit holds, and what it never does."""
+"""Blocks written index by index: the contents of each commit."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ def chain(tmp_path: Path) -> Chain:
 
 
 def numbers(chain: Chain) -> tuple[int, int | None]:
-    """The commit and the pending partial."""
+    """The commit and the pending partial block."""
     with chain.store.view() as view:
         return view.heads.commit, view.heads.pending
 
@@ -221,7 +221,9 @@ def test_sealed_block_names_the_partials_it_is_made_of(chain: Chain) -> None:
 
 @pytest.mark.parametrize("reopen", [False, True])
 def test_trie_nodes_are_stored_up_to_the_latest_block(chain: Chain, *, reopen: bool) -> None:
-    """A writer that starts in mid-block computes none for that block; the store does."""
+    """A writer that starts in the middle of a block computes none for that block; the store
+    does.
+    """
     for _ in range(3):
         chain.add(chain.deposit(), chain.signed())
         if reopen:

@@ -1,4 +1,4 @@
-"""A store that follows a log: commits in, and the same chain with its own note and trie."""
+"""A store that follows a log: the same commits and the same chain, with its own note and trie."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ BOOT = b"here".ljust(16)
 
 
 class Recorded:
-    """Commits that go to a store and are kept as those of a log."""
+    """Commits to a store that are also recorded as those of a log."""
 
     def __init__(self) -> None:
         self.log: list[CommitOfLog] = []
@@ -158,7 +158,7 @@ def test_what_snapshots_of_a_dev_chain_need_is_held(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "writer", commits=recorded, **KEPT)
     chain.run(4_000)
     taken = chain.execute(TakeSnapshot())
-    chain.run(80_000)  # far beyond what is kept
+    chain.run(80_000)  # far beyond the retention
     chain.execute(Revert(taken))
     chain.run(4_000)
     store, replica = replica_at(tmp_path / "replica")
@@ -173,7 +173,7 @@ def test_what_snapshots_of_a_dev_chain_need_is_held(tmp_path: Path) -> None:
 
 
 def rows(view: View) -> dict[bytes, bytes]:
-    """All rows that the log makes."""
+    """All rows that the log determines."""
     found = (view.rows(bytes((first,)), 1 << 20) for first in range(256))
     local = (LOGS.key, ADDRESSES.key, touched_key(0)[:1])
     return {key: row for each in found for key, row in each if key[:1] not in local}
@@ -200,7 +200,7 @@ def test_a_snapshot_amid_commits_applied_together_is_held(tmp_path: Path) -> Non
     chain = DevChain(tmp_path / "writer", commits=recorded, **KEPT)
     chain.run(4_000)
     taken = chain.execute(TakeSnapshot())
-    chain.run(80_000)  # far beyond what is kept
+    chain.run(80_000)  # far beyond the retention
     chain.execute(Revert(taken))
     store, replica = replica_at(tmp_path / "replica")
     replica.apply(recorded.log, as_here)

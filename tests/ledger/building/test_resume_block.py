@@ -1,4 +1,4 @@
-"""A block that was left unfinished goes on as if nothing had happened."""
+"""An unfinished block continues after a restart without any difference."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ INDICES = 9
 
 
 def script(chain: Chain, index: int) -> Flashblock:
-    """The flashblock of this index of a chain that is always the same."""
+    """The flashblock of this index of a deterministic chain."""
     if index == 0:
         return chain.add(chain.deposit(mint=ETHER))
     if index % INDICES in (0, 5):
@@ -26,7 +26,7 @@ def script(chain: Chain, index: int) -> Flashblock:
 
 
 def transactions(chain: Chain, index: int) -> list[Transaction]:
-    """What is in an index, often nothing."""
+    """The transactions of an index, often none."""
     match index % INDICES:
         case 1:
             return [chain.signed(), chain.write(SCRIBE, index, 1, who=1)]
@@ -41,7 +41,7 @@ def transactions(chain: Chain, index: int) -> list[Transaction]:
 
 
 def run(chain: Chain, before: Callable[[int], None]) -> list[Flashblock]:
-    """Two rounds of it; what to do before each index is the caller's."""
+    """Run two rounds of the script, with a hook before each index."""
     flashblocks = []
     for index in range(2 * INDICES):
         before(index)
@@ -63,7 +63,7 @@ def test_there_is_no_open_block_in_a_new_store(tmp_path: Path) -> None:
 def test_writer_that_starts_anew_at_every_index_announces_the_same(
     tmp_path: Path, uninterrupted: list[Flashblock], behind: int
 ) -> None:
-    """Whether or not it got to compute roots, fold and prune before it ended."""
+    """Whether or not it computed roots, folded and pruned before it ended."""
     chain = Chain(tmp_path / "store")
 
     def restart(_: int) -> None:
@@ -117,7 +117,7 @@ def test_open_block_is_the_same_block(tmp_path: Path) -> None:
 
 
 class FullDisk:
-    """A store whose disk is full while it says so."""
+    """A store with a switch that makes its disk full."""
 
     def __init__(self, store: Store) -> None:
         self.full = False

@@ -1,4 +1,6 @@
-"""Roots come one after the other, each that of its partial, whenever they are asked for."""
+"""Consecutive roots, each equal to that of its partial block, regardless of the order of
+requests.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,7 @@ HEADER = Header(
 
 
 def roots_from_scratch(folder: Path, steps: int) -> list[bytes]:
-    """The roots of the first states that `edit` makes, each built anew."""
+    """The roots of the first states made by `edit`, each built from scratch."""
     found = []
     for count in range(1, steps + 1):
         overlay = Overlay.empty()
@@ -38,7 +40,9 @@ def edit(overlay: Overlay, step: int) -> None:
 
 
 def prepared(store: Store, steps: int) -> tuple[StateRoots, list[str]]:
-    """Roots that have taken in so many partials, and how often their trie was opened."""
+    """Roots that have absorbed this many partial blocks, and the number of openings of
+    their trie.
+    """
     append(store, lambda overlay: overlay.set(ALICE, balance=1))
     opened: list[str] = []
 

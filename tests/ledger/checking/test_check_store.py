@@ -1,4 +1,4 @@
-"""Stores of every kind have no damage, whatever they are in the middle of."""
+"""Undamaged stores of every kind pass the check, in any phase of their work."""
 
 import threading
 from pathlib import Path
@@ -19,11 +19,11 @@ from support.servers.dev_processes import dev_chain
 
 
 def nobody(_part: str, _done: int, _total: int) -> None:
-    """Who is told how far it is."""
+    """Ignore progress reports."""
 
 
 def checked(chain: DevChain | Chain) -> Checked:
-    """Check the last commit of a chain that is being written, and find nothing."""
+    """Check the last commit of a chain that is being written; expect no damage."""
     found: list[Damage] = []
     with chain.store.view() as view:
         result = check_view(view, found.append, nobody)

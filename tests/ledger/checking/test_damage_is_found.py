@@ -1,4 +1,4 @@
-"""Each kind of damage is found where it was done, and named by table and key."""
+"""Each kind of damage is found at its position, and named by table and key."""
 
 import shutil
 from collections.abc import Callable
@@ -22,14 +22,14 @@ def found(folder: Path) -> list[Damage]:
     damages: list[Damage] = []
     try:
         check_store(str(folder), damages.append, lambda *_: None)
-    except StoreDamaged as why:  # it cannot even be opened
+    except StoreDamaged as why:  # the store cannot even be opened
         damages.append(Damage("meta", b"heads", str(why)))
     return damages
 
 
 @dataclass(frozen=True)
 class Stores:
-    """Stores without damage, to be copied."""
+    """Undamaged stores, to be copied."""
 
     dev: Path
     imported: Path
@@ -55,18 +55,20 @@ def number(key: bytes) -> int:
     return int.from_bytes(key[1:9])
 
 
-# --- What is done to a store; each gives the key of the row -------------------------------
+# --- Damage to a store; each function returns the key of the row -------------------------
 
 
 def flip_a_node(tables: Tables) -> bytes:
-    """The newest version of the last one: leaves of the account trie are not short."""
+    """Flip a bit of the newest version of the last node: leaves of the account trie are not
+    short.
+    """
     keys = [key for key, node in tables["nodes"].items() if key[0] == 0 and node]
     newest = next(key for key in keys if key[:-8] == keys[-1][:-8])
     return tables["nodes"].flip(lambda key, _: key == newest)
 
 
 def flip_an_old_node(tables: Tables) -> bytes:
-    """A version of the root of the account trie that is not the newest."""
+    """Flip a bit of an older version of the root of the account trie."""
     versions = [key for key, _ in tables["nodes"].items() if key[:2] == b"\0\0"]
     return tables["nodes"].flip(lambda key, _: key == versions[1])
 
@@ -106,7 +108,7 @@ def _newest_slot(tables: Tables) -> Callable[[bytes, bytes], bool]:
 
 
 def change_an_old_balance(tables: Tables) -> bytes:
-    """A version that only older states have."""
+    """Change a version that only older states have."""
     flat = tables["flat"].items()
     same = [key for key, value in flat if key[:1] == b"a" and value]
     older = [key for key, next_ in zip(same[1:], same, strict=False) if key[:21] == next_[:21]]
@@ -114,7 +116,7 @@ def change_an_old_balance(tables: Tables) -> bytes:
 
 
 def change_kept_changes(tables: Tables) -> bytes:
-    """The last entry of the oldest kept delta."""
+    """Change the last entry of the oldest kept delta."""
     sealed = [value[32:] for _, value in tables["sealed"].items()][-5]
     tables["deltas"].flip(lambda key, _: key[:8] == sealed)
     return sealed
@@ -146,7 +148,7 @@ def change_a_total_difficulty(tables: Tables) -> bytes:
 
 
 def swap_headers(tables: Tables) -> bytes:
-    """A header that is whole, and of another block."""
+    """Store a valid header of another block."""
     (_, first), (last, _) = [row for row in tables["rows"].items() if row[0][:1] == b"H"][-2:]
     return tables["rows"].put(last, first)
 
@@ -200,7 +202,7 @@ def change_the_latest_hash(tables: Tables) -> bytes:
 
 
 def move_latest_down(tables: Tables) -> bytes:
-    """The heads name a block that has one above it."""
+    """Let the heads name a block that is not the highest."""
     heads = tables[""].find(lambda key, _: key == b"heads")[1]
     (below, old), (last, new) = tables["sealed"].items()[-2:]
     whole, wrong = b"\1" + last + new[:32], b"\1" + below + old[:32]
@@ -209,7 +211,7 @@ def move_latest_down(tables: Tables) -> bytes:
 
 
 def move_latest_far_up(tables: Tables) -> bytes:
-    """So far that nothing may be done block by block up to there."""
+    """Too far to check block by block up to there."""
     heads = tables[""].find(lambda key, _: key == b"heads")[1]
     last, row = tables["sealed"].items()[-1]
     far = b"\x0f" + last[1:]
@@ -245,7 +247,7 @@ def change_the_config(tables: Tables) -> bytes:
 
 
 def _pending(tables: Tables) -> tuple[bytes, bytes]:
-    """A flashblock of which it is known how it would be sealed."""
+    """A flashblock whose sealed form is known."""
     known = {key[1:17] for key, _ in tables["rows"].items() if key[:1] + key[-1:] == b"pw"}
     return tables["rows"].find(lambda key, value: key[:1] == b"P" and key[1:9] + value in known)
 
@@ -304,7 +306,7 @@ def test_damage_is_named(
     assert of_table, damages
     if spoil is remove_a_code:  # named by the accounts that have it
         assert any(key.hex() in each.why for each in of_table)
-    elif spoil is change_kept_changes:  # named by the entry that is another one there
+    elif spoil is change_kept_changes:  # named by the entry that differs
         delta = f"delta {int.from_bytes(key)} says"
         assert any(delta in each.why or each.key == key for each in of_table)
     else:
@@ -312,7 +314,7 @@ def test_damage_is_named(
 
 
 def _is_near(told: bytes, key: bytes) -> bool:
-    """Whether a key is that of the row, with or without the block of its version."""
+    """Return whether a key is that of the row, with or without the block of its version."""
     return bool(told) and (told.startswith(key) or key.startswith(told) or key[:-8] == told[:-8])
 
 
@@ -327,7 +329,7 @@ def test_heads_that_cannot_be_read_are_refused(stores: Stores, tmp_path: Path) -
 
 
 def test_a_copy_without_damage_has_none(stores: Stores, tmp_path: Path) -> None:
-    """What damages the copies does no harm by itself."""
+    """Copying and opening does no harm by itself."""
     for name in ("dev", "imported"):
         folder = tmp_path / name
         shutil.copytree(getattr(stores, name), folder)

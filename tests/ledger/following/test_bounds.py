@@ -1,4 +1,4 @@
-"""What is not proven takes no more than it may, and everybody else goes on."""
+"""Unproven data uses bounded resources, and honest feeds are not affected."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -45,7 +45,7 @@ def following(tmp_path: Path) -> Iterator[Following]:
 def with_deposit(
     message: Flashblock, deposit: Transaction, *, gas_limit: int, gas_used: int
 ) -> Flashblock:
-    """A message that has one more deposit; the first of a block is of another job."""
+    """A message with an additional deposit; the first message of a block gets another job."""
     diff = message.diff
     raws = (*diff.transactions, deposit.raw)
     diff = replace(diff, transactions=raws, gas_used=gas_used, block_hash=b"\x77" * 32)
@@ -56,7 +56,7 @@ def with_deposit(
 
 
 def go_on(truth: Truth, following: Following, built: Built) -> None:
-    """What is honest is followed as if nothing had been."""
+    """Check that honest messages are followed as before."""
     following.hear(*built.messages)
     assert following.pending == (built.number, len(PLAN) - 1)
     truth.seal(built)
@@ -93,7 +93,7 @@ def test_what_spends_more_gas_than_it_says_is_stopped(
 def test_what_takes_too_long_is_stopped_and_not_tried_again(
     truth: Truth, following: Following
 ) -> None:
-    """All its gas is claimed, and below the limit that the chain really has."""
+    """It claims all its gas, and less than the limit of the chain."""
     built = truth.job("honest", PLAN)
     deposit = deposit_running(P256_LOOP, LIMIT - 500_000)
     bad = with_deposit(built.messages[0], deposit, gas_limit=LIMIT, gas_used=LIMIT)
@@ -106,7 +106,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
 
 
 def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
-    """All gas of the block in its first flashblock, as bounds are."""
+    """All gas of the block is in its first flashblock, as in the bounds."""
     following = Following(tmp_path / "other")
     built = truth.job("full", [[], [(0, 2)]], upgrades=[deposit_running(loop(), LIMIT - 500_000)])
     following.hear(*built.messages)
@@ -123,7 +123,7 @@ def test_more_signatures_than_the_gas_pays_for_are_not_looked_at(truth: Truth) -
 
 
 class Slow(DrivenClock):
-    """So much time passes with each look."""
+    """A clock that advances by this much with each reading."""
 
     def __init__(self, step_ns: int) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Slow(DrivenClock):
 
 
 class Runs:
-    """Messages of the next block, on a clock that goes on by itself."""
+    """Messages of the next block, with an advancing clock."""
 
     def __init__(self, truth: Truth, step_ns: int, store: Store | None = None) -> None:
         self.truth = truth
@@ -150,7 +150,7 @@ class Runs:
     def verdict(self, message: Flashblock, feed: str) -> str:
         ground = on_sealed(self.store, self.truth.profile, self.honest.block_number - 1)
         received = Received(feed, 0, message)
-        # Where all of the state is known, a block begins at once.
+        # With complete state, a block begins immediately.
         self.clock.step_ns = 0 if self.store is self.truth.store else self.step_ns
         block = self.runs.begin(ground, received)
         self.clock.step_ns = self.step_ns
@@ -196,7 +196,7 @@ def test_after_a_long_true_one_others_are_heard_first(truth: Truth) -> None:
 
 
 def lying(block: Block, deposit: Transaction) -> Block:
-    """A sealed block that has one more deposit, and does not say what it uses."""
+    """A sealed block with an additional deposit and understated gas."""
     raws = (*block.transactions, deposit.raw)
     header = block.header.replace(transactions_root=transactions_root(raws))
     return Block(header, raws, (), ())
@@ -227,7 +227,7 @@ def test_a_canonical_block_claims_no_more_than_so_many_of_its_parents(
 def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
     truth: Truth, following: Following
 ) -> None:
-    """Whatever the machine: with each try it has twice the time."""
+    """On any machine: each try has twice the time."""
     built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_running(P256_LOOP, 2_000_000)])
     block = truth.seal(built)
     following.canonical(block)
@@ -238,11 +238,11 @@ def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
     assert following.sealed(1) == block.hash
 
 
-# --- Where the state is known in part --------------------------------------------------
+# --- With partial state ---------------------------------------------------------------
 
 NO_TIME = RunBounds(message=0, block=0, longest_block=1_000)
-# By the engine's estimate one such run takes more than half of the work that is done whatever
-# the time, and two take more than all of it.
+# By the engine's estimate one such run takes more than half of the work that is allowed regardless
+# of time, and two take more than all of it.
 HALF = 450_000
 
 
@@ -255,7 +255,7 @@ def partial(tmp_path: Path, truth: Truth) -> Iterator[PartialFollowing]:
 
 
 def heavy(message: Flashblock, gas: int = LIMIT - 500_000) -> Flashblock:
-    """The message with a deposit that does nothing for long."""
+    """The message with a deposit that runs for long without any effect."""
     deposit = deposit_running(P256_LOOP, gas)
     return with_deposit(message, deposit, gas_limit=LIMIT, gas_used=LIMIT)
 
@@ -353,7 +353,7 @@ def test_a_feed_whose_messages_wait_for_long_rests_and_no_other_does(
 def test_time_of_messages_that_prove_true_is_refunded(truth: Truth, tmp_path: Path) -> None:
     truth.grow(1, "before")
     runs = Runs(truth, 0)
-    for at in range(4):  # each time nothing is known
+    for at in range(4):  # without any known state each time
         partial = PartialFollowing(tmp_path / str(at), truth, 1)
         runs.store, runs.step_ns = partial.store, 4 * 10**8
         verdicts = [runs.verdict(runs.honest, "a") for _ in range(5)]

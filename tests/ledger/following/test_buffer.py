@@ -1,4 +1,4 @@
-"""The buffer against a plain list that is cut down one message at a time."""
+"""The buffer, compared with a plain list that is trimmed one message at a time."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ def message(block: int, name: str, index: int, variant: str = "") -> Flashblock:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the model keeps of a message."""
+    """The model's record of a message."""
 
     feed: str
     size: int
@@ -34,7 +34,7 @@ class Kept:
 
 @dataclass
 class Model:
-    """Rules as sentences: while one is broken, the oldest that it names goes."""
+    """The rules one by one: while one is violated, the oldest message it names is removed."""
 
     bounds: BufferBounds
     kept: list[Kept] = field(default_factory=list)

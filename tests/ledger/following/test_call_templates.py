@@ -1,4 +1,4 @@
-"""Templates against a plain model of where mappings have their values."""
+"""Templates, compared with a plain model of the positions of values in mappings."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,7 +27,7 @@ def word(value: int | bytes) -> bytes:
 
 
 class Mapping(NamedTuple):
-    """A mapping of Solidity or Vyper: its place, and what its keys are in a call."""
+    """A mapping of Solidity or Vyper: its slot, and its keys in call data."""
 
     base: int
     keys: tuple[Callable[[KnownCall], bytes], ...]
@@ -35,7 +35,7 @@ class Mapping(NamedTuple):
     is_vyper: bool = False
 
     def slot(self, call: KnownCall) -> tuple[int, dict[bytes, bytes]]:
-        """Where a call finds its value, and all that is hashed for that."""
+        """Return the slot of a call's value, and all hashed words."""
         place, hashed = word(self.base), {}
         for key in self.keys:
             pair = (place + key(call)) if self.is_vyper else (key(call) + place)
@@ -75,7 +75,7 @@ mappings = st.builds(
 def test_another_user_is_predicted_to_read_his_own_slots(
     mapping: Mapping, who: list[bytes], elsewhere: bool
 ) -> None:
-    """In the contract that is called, or in one that its data names."""
+    """In the called contract, or in one named by its data."""
     owner, to = (who[4], ROUTER) if elsewhere else (TOKEN, TOKEN)
     more = (owner,) if elsewhere else ()
     first, second = call(who[0], who[1], 7_000_000, *more, to=to), None
@@ -110,7 +110,7 @@ def test_what_everybody_reads_is_no_template() -> None:
 
 
 def test_of_several_calls_those_that_name_the_account_are_meant() -> None:
-    """One sender, two calls of a message: nobody says which of them missed the slot."""
+    """One sender, two calls in a message: the missing slot is not attributed to a call."""
     balances, who = Mapping(0, (sender,)), b"\xaa" * 20
     transfer, other = call(who), call(who, to=ROUTER)._replace(code=b"\xdd" * 32)
     slot, hashed = balances.slot(transfer)
@@ -136,7 +136,7 @@ def test_of_several_calls_those_that_name_the_account_are_meant() -> None:
 def test_calls_are_found_by_their_words_as_if_each_were_asked(
     made: list[tuple[int, int, int, bool]], read: list[tuple[Mapping, int]]
 ) -> None:
-    """Few people, small and large arguments, and calls of several kinds that look alike."""
+    """Few accounts, small and large arguments, and similar calls of several kinds."""
     who = [bytes([0xA0 + at]) * 20 for at in range(4)]
     calls = [
         call(who[sent], who[named], small, to=who[small % 4] if is_user else TOKEN)
@@ -171,7 +171,7 @@ def test_a_call_is_not_asked_about_the_slots_of_others(monkeypatch: pytest.Monke
 
 
 def used(templates: CallTemplates, times: int, *, reads: bool) -> int:
-    """New users call, one after the other; gives how many of them were predicted."""
+    """Let new users call one after the other; return the number of predicted ones."""
     balances, predicted = Mapping(0, (sender,)), 0
     for at in range(times):
         new = call(word(0x5000_0000_0000_0000_0000_0000 + at)[-20:])

@@ -1,7 +1,7 @@
-"""Every way in which an incoming flashblock can stand to what is known, one row each.
+"""Every relation of an incoming flashblock to the known ones, one row each.
 
-The chain is sealed up to block 5. Job `p` builds block 6 and has indices 0 to 2; where a row
-says so, `q` builds 6 as well, or 7 stands on 6.
+The chain is sealed up to block 5. Job `p` builds block 6 and has indices 0 to 2; in some rows `q`
+builds 6 as well, or 7 stands on 6.
 """
 
 from msgspec.structs import replace
@@ -48,7 +48,7 @@ def candidate(
     roots: int | None = None,
     parent: bytes | None = None,
 ) -> Candidate:
-    """A job with so many indices executed, of which the first `roots` have a state root."""
+    """A job with this many executed indices, of which the first `roots` have a state root."""
     roots = indices if roots is None else roots
     parent = parent or SEALED.get(block - 1) or seal(block - 1, "p", 2)
     messages = [begin(block, name, parent)]
@@ -119,7 +119,7 @@ DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
 LATER: list[tuple[Known, Flashblock, Outcome]] = [
     (known(P), nth(6, "p", 3), Next()),
     (known(P), nth(6, "p", 3, FlashblockId(6, 2)), Next()),
-    # An empty flashblock has the hash of the one before it.
+    # An empty flashblock has the hash of its predecessor.
     (known(P), later(6, "p", 3, partial(6, "p", 2)), Next()),
     (known(BUFFERED), nth(6, "p", 3), Next()),
     (known(standing(P, Standing.CLOSED)), nth(6, "p", 3), Next()),  # the tail, late
@@ -135,7 +135,7 @@ LATER: list[tuple[Known, Flashblock, Outcome]] = [
     (known(BUFFERED), nth(6, "p", 4), Gap(3)),
     (known(standing(P, Standing.FROZEN)), nth(6, "p", 3), Gap(3)),
     (known(P, WAITING), nth(7, "s", 1), Gap(0)),
-    (known(P, SEVEN), nth(6, "p", 3), Gap(3)),  # 7 has said that 6 ended before
+    (known(P, SEVEN), nth(6, "p", 3), Gap(3)),  # 7 has shown that 6 ended before
     (known(candidate(5, "x", 1, Standing.ASIDE), P), nth(5, "x", 2), Gap(1)),
     (known(), nth(6, "p", 1), Orphan()),
     (known(P), nth(6, "q", 1), Orphan()),
@@ -163,20 +163,20 @@ FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
         FirstOnPending(on("p", 2)),
     ),
     (
-        # The job that was dropped was right.
+        # The dropped job was the correct one.
         known(standing(P, Standing.DROPPED), Q),
         begin(7, "s", seal(6, "p", 2)),
         FirstOnPending(on("p", 2)),
     ),
     (
-        # So was the one beside the sealed block.
+        # The job beside the sealed block was the correct one.
         known(candidate(5, "x", 2, Standing.ASIDE)),
         begin(6, "q", seal(5, "x", 1)),
         FirstOnPending(on("x", 1)),
     ),
     (known(P_WITHOUT_ROOT), begin(7, "s", UNKNOWN, FlashblockId(6, 2)), FirstUnproven(on("p", 2))),
     (
-        # The hash proves what the link cannot.
+        # The hash proves a relation that the link cannot.
         known(P_WITHOUT_ROOT),
         begin(7, "s", seal(6, "p", 1), FlashblockId(6, 2)),
         FirstOnPending(on("p", 1)),
@@ -241,7 +241,7 @@ def test_every_outcome_has_its_rows() -> None:
 
 
 def test_a_known_payload_id_never_restarts() -> None:
-    """Two feeds with two jobs of one height do not change places with every message."""
+    """Two feeds with different jobs of one height do not replace each other with every message."""
     both = known(standing(P, Standing.DROPPED), Q)
     for message in (begin(6, "p", SEALED[5]), begin(6, "q", SEALED[5])):
         assert classify(message, both) == Duplicate()

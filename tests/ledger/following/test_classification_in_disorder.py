@@ -1,8 +1,8 @@
-"""Whatever the order of its messages, a chain that can be followed ends as it was built.
+"""A chain that can be followed ends correctly, for any order of its messages.
 
-A plain follower acts on outcomes as their docstrings say, with names instead of execution.
-Messages come late, early and twice; jobs are restarted; tails are dropped from the sealed
-block. No block may ever be sealed wrongly, and in the end all of them are sealed.
+A plain follower acts on outcomes according to their docstrings, with names instead of execution.
+Messages come late, early and twice; jobs are restarted; tails are dropped from the sealed block. No
+block may be sealed wrongly, and in the end all of them are sealed.
 """
 
 from collections.abc import Iterator
@@ -39,13 +39,13 @@ START_HASH = hash_of("start")
 
 
 def seals_as(block_hash: bytes) -> bytes:
-    """What a partial of this hash seals as, for those who know its state root."""
+    """The sealed hash of a partial block, for a known state root."""
     return hash_of(block_hash.decode().strip(".") + " sealed")
 
 
 @dataclass
 class Follower:
-    """The jobs it knows, and what of them is sealed."""
+    """The known jobs, and their sealed parts."""
 
     latest: int = START
     sealed: dict[int, bytes] = field(default_factory=lambda: {START: START_HASH})
@@ -53,13 +53,13 @@ class Follower:
     buffered: Buffered = field(default_factory=Buffered)
 
     def receive(self, message: Flashblock) -> None:
-        """Act on a message, then on all that may have waited for it."""
+        """Process a message, then all messages that may have waited for it."""
         self.act(message)
         while any(self.act(again) for again in self.waiting()):
             pass
 
     def waiting(self) -> Iterator[Flashblock]:
-        """What is buffered, one by one and each out of the buffer while it is looked at."""
+        """Buffered messages, each removed from the buffer while it is processed."""
         for block in range(self.latest, self.latest + 5):
             for payload_id in self.buffered.jobs(block):
                 indices = {each.index for each in held(self.buffered, block, payload_id)}
@@ -81,7 +81,7 @@ class Follower:
         )
 
     def act(self, message: Flashblock) -> bool:
-        """Act on one message; whether that executed anything."""
+        """Process one message; return whether it caused an execution."""
         match classify(message, self.known()):
             case Duplicate() | Old() | TooFar():
                 return False
@@ -126,7 +126,7 @@ class Follower:
                 self.jobs[key] = replace(candidate, standing=Standing.DROPPED)
 
     def try_dropped(self, block: int) -> bool:
-        """Execute what is buffered of dropped jobs, in case that one of them was right."""
+        """Execute buffered messages of dropped jobs, in case one of the jobs was correct."""
         found = False
         for key, candidate in list(self.jobs.items()):
             if candidate.block == block and candidate.standing is Standing.DROPPED:
@@ -137,14 +137,14 @@ class Follower:
 
 
 class Delivery:
-    """Messages as they arrive, and the chain as its sequencer built it."""
+    """Messages in order of arrival, and the chain of its sequencer."""
 
     def __init__(
         self, messages: list[Flashblock], sealed: dict[int, bytes], last: tuple[bytes, ...]
     ) -> None:
         self.messages = messages
         self.sealed = sealed
-        self.last = last  # the partial hashes of the block that is not sealed
+        self.last = last  # the partial hashes of the unsealed block
 
     def __repr__(self) -> str:
         names = [at.diff.receipts_root.decode().strip(".") for at in self.messages]
@@ -176,7 +176,7 @@ def built_chains(draw: st.DrawFn) -> Delivery:
                 link = FlashblockId(block, index - 1) if linked else None
                 messages.append(later(block, f"{block}{name}", index, hashes[index], link))
             if right:
-                # Some of the last flashblocks may not have made it into the block.
+                # Some of the last flashblocks may be missing in the block.
                 end = draw(st.just(count) | st.integers(1, count)) - 1
                 sealed[block] = seals_as(hashes[end])
                 ended = FlashblockId(block, end)
@@ -188,7 +188,7 @@ def built_chains(draw: st.DrawFn) -> Delivery:
 
 @st.composite
 def deliveries(draw: st.DrawFn) -> Delivery:
-    """A chain, its messages up to four places late, some twice, each copy in either form."""
+    """A chain, its messages up to four positions late, some twice, each copy in either form."""
     built = draw(built_chains())
     count = len(built.messages)
     late = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))

@@ -1,8 +1,8 @@
-"""Branches that take the place of more blocks than trie nodes are kept for.
+"""Reorgs deeper than the retention of trie nodes.
 
-States are kept for longer than nodes. As deep as states are kept a branch is followed, and
-what lies deeper is refused with the reason. `FOREBLOCK_REORG` asks for a depth of its own,
-with what stores keep.
+States are kept for longer than nodes. A branch within the retention of states is followed; a deeper
+one is rejected with the reason. `FOREBLOCK_REORG` sets a separate depth, with the default
+retention.
 """
 
 import os
@@ -27,7 +27,7 @@ def truth(tmp_path: Path) -> Iterator[Truth]:
 
 
 def check(truth: Truth, following: Following) -> None:
-    """The chain is the sequencer's, and so are its states, to the root."""
+    """Compare the chain with the sequencer's, including all states and roots."""
     assert following.latest == truth.latest.number
     with following.store.view() as view:
         for header in truth.headers:
@@ -61,7 +61,7 @@ def test_a_branch_below_the_kept_nodes_is_followed(
     check(truth, following)
     assert following.counted("Reorg") == 1
 
-    # What was stored is enough to go on with, by messages too.
+    # The stored data suffices to continue, also from messages.
     following.reopen()
     job = truth.job("next", [[], [(1, 8)]])
     following.hear(*job.messages)

@@ -1,4 +1,4 @@
-"""What a feed does wrong or late, one test each, and what is served meanwhile."""
+"""Wrong or late messages of a feed, one test each, and the blocks served meanwhile."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def sealed_jobs(truth: Truth, count: int) -> list[Built]:
 
 
 def unchanged(following: Following, *messages: Flashblock) -> bool:
-    """Whether hearing these changes nothing that a reader could tell."""
+    """Return whether these messages leave everything visible to readers unchanged."""
     before = (following.commit, following.pending, len(following.published))
     following.hear(*messages)
     return before == (following.commit, following.pending, len(following.published))
@@ -125,7 +125,7 @@ def test_canonical_block_may_be_a_shorter_prefix_of_ours(
 
 
 class TestDivergence:
-    """A message that is whole in itself and says something else than execution here."""
+    """A consistent message whose claims differ from the local execution."""
 
     @pytest.fixture
     def job(self, truth: Truth, following: Following) -> Built:
@@ -188,7 +188,7 @@ class TestDivergence:
 
 
 def _claiming(job: Built, index: int, **fields: object) -> Flashblock:
-    """A message of a job with other values and the hash that belongs to them."""
+    """A message of a job with other values and the matching hash."""
     message = job.messages[index]
     diff = replace(message.diff, **fields)  # type: ignore[arg-type]
     header = job.blocks[index].header.replace(
@@ -351,11 +351,11 @@ def test_block_of_one_flashblock_is_sealed_like_any_other(
 
 
 class TestCompeting:
-    """A job for a height that is sealed already."""
+    """A job for a height that is already sealed."""
 
     @pytest.fixture
     def jobs(self, truth: Truth, following: Following) -> tuple[Built, Built, Built]:
-        """The first block is sealed as p; q competes, and r stands on q."""
+        """The first block is sealed as p; q competes, and r builds on q."""
         ours = truth.job("1p", PLAN)
         truth.seal(ours)
         following.hear(*ours.messages, *truth.job("2p", PLAN).messages)
@@ -411,7 +411,7 @@ def test_heads_are_those_that_canonical_names(truth: Truth, following: Following
 
 
 def without_attributes(message: Flashblock) -> list[Flashblock]:
-    """A first message that does not begin as an OP block does, in several ways."""
+    """A first message that does not begin like an OP block, in several variants."""
     (attributes,) = message.diff.transactions
     stranger = deposit_transaction(
         source_hash=bytes(32), sender=NOBODY, to=L1_BLOCK, mint=0, value=0, gas_limit=100_000,
@@ -439,7 +439,7 @@ def test_a_block_that_does_not_begin_with_what_it_is_told_of_l1_is_none(
 
 
 def claims_of(message: Flashblock, block: Block, state: State) -> Claims:
-    """What the metadata of a message says that has run last in this state."""
+    """The metadata of a message after the last transaction in this state."""
     count = len(message.diff.transactions)
     execution = [keccak256(raw) for raw in block.transactions[-count:]]
     receipts = {

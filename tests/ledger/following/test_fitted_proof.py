@@ -1,4 +1,4 @@
-"""Proofs of later blocks that are made proofs of a block here: never with another value."""
+"""Proofs at later blocks, adapted to a block here: never with a wrong value."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.chains.partial_following import PartialFollowing
 from support.chains.writing import FACTORY, NOBODY, PASSER, SCRIBE, SENDERS, WITNESS
 
 ANCHOR, HERE, TIP = 2, 5, 8
-UNTOUCHED = (FACTORY, WITNESS)  # that no block has to do with
+UNTOUCHED = (FACTORY, WITNESS)  # untouched by every block
 ACCOUNTS = (*SENDERS, NOBODY, SCRIBE, PASSER, *UNTOUCHED, b"\x99" * 20)
 SLOTS = [0, 1, 2, 3]
 
@@ -28,7 +28,7 @@ def truth(tmp_path: Path) -> Iterator[Truth]:
 
 @pytest.fixture
 def partial(tmp_path: Path, truth: Truth) -> Iterator[PartialFollowing]:
-    """A follower some blocks behind the tip, which knows the nodes of what blocks touch."""
+    """A follower some blocks behind the tip, which knows the nodes touched by blocks."""
     made = PartialFollowing(tmp_path / "partial", truth, ANCHOR)
     made.canonical(*(truth.blocks[number] for number in range(ANCHOR + 1, HERE + 1)))
     roots = RootsBehind(made.store, truth.profile)

@@ -1,4 +1,4 @@
-"""Followers of a chain whose users set accounts by hand: told to believe it, or not."""
+"""Followers of a chain with state edits, with and without trust in them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A chain that is followed in fair weather: the same blocks, one commit behind."""
+"""A chain followed without faults: the same blocks, one commit behind."""
 
 from support.chains.following import Built, Following, Truth
 
@@ -6,7 +6,7 @@ PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 
 
 def built(truth: Truth, blocks: int) -> list[Built]:
-    """So many blocks, all sealed."""
+    """This many sealed blocks."""
     jobs = []
     for number in range(blocks):
         jobs.append(truth.job(f"p{number}", PLAN))

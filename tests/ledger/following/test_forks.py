@@ -1,9 +1,9 @@
 """Forks that activate by time in the middle of a followed feed.
 
-Block 2 activates Isthmus, block 4 Jovian and block 6 Karst, each with its upgrade deposits in
-index 0, one of them with more gas than others may have, and nothing after it, as sequencers
-build such blocks. Every block is sealed by a strict import on the sequencer's side, and header
-hashes are recomputed here from what is answered.
+Block 2 activates Isthmus, block 4 Jovian and block 6 Karst, each with its upgrade deposits in index
+0, one of them with more gas than others may have, and nothing after it, as sequencers build such
+blocks. Every block is sealed by a strict import on the sequencer's side, and header hashes are
+recomputed here from the responses.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 ADD_POINTS = "0x" + "00" * 19 + "0b"  # EIP-2537, from Isthmus on
 SOMEWHERE = "0x" + "c0" * 20
 CLZ_OF_ONE = "0x60011e60005260206000f3"
-# Reverts unless there are more than 2^24 gas left, less what is taken before it runs.
+# Reverts unless more than 2^24 gas remain, less the gas used before it runs.
 NEEDS_MORE_THAN_THE_CAP = "0x62ffb0005a11600e5760006000fd5b00"
 NO_WITHDRAWALS = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 
@@ -49,7 +49,7 @@ def following(tmp_path: Path) -> Iterator[Following]:
 
 
 def upgrade(block: int, place: int) -> Transaction:
-    """A deposit that creates a contract, as upgrades do."""
+    """A deposit that creates a contract, as in upgrades."""
     return deposit_transaction(
         source_hash=keccak256(bytes([block, place])),
         sender=bytes.fromhex("42100000000000000000000000000000000000") + bytes([place]),
@@ -62,7 +62,7 @@ def upgrade(block: int, place: int) -> Transaction:
 
 
 def build(truth: Truth, blocks: int = LAST) -> list[Built]:
-    """The chain, block by block; those that activate a fork have one flashblock."""
+    """The chain, block by block; an activation block has one flashblock."""
     jobs = []
     for number in range(1, blocks + 1):
         activates = number in ACTIVATIONS
@@ -134,7 +134,7 @@ def test_calls_run_under_the_rules_of_the_block_they_name(
 
 
 def test_karst_brings_what_osaka_executes(truth: Truth, following: Following) -> None:
-    """CLZ, the price of P256VERIFY, and estimates within what a transaction may have."""
+    """CLZ, the price of P256VERIFY, and estimates below the limit of a transaction."""
     count_zeros = {"to": SOMEWHERE}, "pending", {SOMEWHERE: {"code": CLZ_OF_ONE}}
     verify = {"to": "0x" + "00" * 18 + "0100", "gas": hex(21_000 + 6_899)}, "pending"
     spend_all = {"to": SOMEWHERE}, "pending", {SOMEWHERE: {"code": NEEDS_MORE_THAN_THE_CAP}}
@@ -174,7 +174,7 @@ def test_an_activation_block_of_one_flashblock_is_sealed_by_the_next(
 def test_a_block_in_the_form_of_the_other_side_is_refused(
     truth: Truth, following: Following, number: int, other: bytes, expected: int
 ) -> None:
-    """A sequencer that is early, or has missed an activation, builds another block."""
+    """A sequencer that activates early or too late builds another block."""
     *before, job = build(truth, number)
     following.hear(*flat(before))
     first = job.messages[0]
@@ -188,7 +188,7 @@ def test_a_block_in_the_form_of_the_other_side_is_refused(
 
 
 def unheard(following: Following, message: Flashblock) -> bool:
-    """Whether a message is refused and changes nothing."""
+    """Return whether a message is rejected without any change."""
     before, refused = following.pending, following.counted("Diverged")
     following.hear(message)
     return following.pending == before and following.counted("Diverged") == refused + 1

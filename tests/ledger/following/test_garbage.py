@@ -1,4 +1,4 @@
-"""Messages that nobody can have meant, among true ones: counted, bounded, and survived."""
+"""Nonsense messages among valid ones: counted, bounded, and survived."""
 
 import random
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Mutation = Callable[[Flashblock, random.Random], Flashblock]
 
 
 def other(value: Any, chance: random.Random) -> Any:  # noqa: ANN401, fields of any type
-    """Another value of the same kind."""
+    """Another value of the same type."""
     if isinstance(value, bytes):
         return chance.randbytes(len(value))
     return chance.choice([0, 1, value + 1, max(value - 1, 0), 2**63, 2**64 - 1])

@@ -1,4 +1,4 @@
-"""What holds whatever a feed sends: order does not matter, and states are pure."""
+"""Invariants for any feed: order does not matter, and states are pure functions of transactions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +73,7 @@ def test_any_order_and_duplication_of_a_job_ends_in_the_same_partials(
 def test_states_are_what_the_transactions_make_of_the_parent_through_every_switch(
     tmp_path: Path,
 ) -> None:
-    """Roots are built anew from all that is in a state, before and after folding."""
+    """Roots are built from scratch from the whole state, before and after folding."""
     with chains() as (truth, following):
         first, stray = truth.job("1p", PLAN), truth.job("1q", OTHER, salt=b"q")
         other = truth.job("1p", [*PLAN[:4], [(2, 99)], [(2, 101)]])
@@ -97,7 +97,7 @@ def test_states_are_what_the_transactions_make_of_the_parent_through_every_switc
 
 
 def check_states(folder: Path, following: Following, jobs: tuple[Built, ...]) -> int:
-    """Hold every partial that can be reached against the block that the truth makes of it."""
+    """Compare every reachable partial block with the truth's."""
     folder.mkdir()
     seen = 0
     with following.store.view() as view:
@@ -114,7 +114,7 @@ def check_states(folder: Path, following: Following, jobs: tuple[Built, ...]) ->
 
 
 def test_jobs_are_rebuilt_from_their_rows_after_a_kill() -> None:
-    """One that lost is found again, too."""
+    """A rejected job is found again, too."""
     with chains() as (truth, following):
         first, stray = truth.job("1p", PLAN), truth.job("1q", OTHER, salt=b"q")
         truth.seal(first)

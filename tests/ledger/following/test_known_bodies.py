@@ -1,4 +1,4 @@
-"""Bodies of blocks from the messages that came: those of the block below the one that names it."""
+"""Bodies of blocks from received messages: those of the parent of the block that names it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def parts(truth: Truth) -> Parts:
 
 
 def _named(parts: Parts, messages: Sequence[Flashblock], hash: bytes = b"") -> list[bytes]:
-    """The roots of the bodies that are found for the block, or for another hash."""
+    """The roots of the bodies found for the block, or for another hash."""
     held = [Received("a", 0, each) for each in messages]
     jobs: list[Job] = []
     return [
@@ -56,7 +56,7 @@ def test_a_hash_that_no_message_names_has_none(parts: Parts) -> None:
 
 
 def test_a_follower_knows_the_body_of_what_it_executed(tmp_path: Path, parts: Parts) -> None:
-    """Also while the block is not sealed, since its feed says no state root."""
+    """Also while the block is not sealed, because its feed has no state root."""
     follower = Following(tmp_path / "followed")
     for message in parts[0].messages:
         follower.receive(message)

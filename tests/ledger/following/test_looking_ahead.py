@@ -1,4 +1,4 @@
-"""What messages will want is asked for while one before them waits."""
+"""State for later messages is requested while an earlier one waits."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a waiting message is counted as is what it takes, or a little more, whatever is in it."""
+"""The counted size of a waiting message is at least its real size, for any content."""
 
 import dataclasses
 import sys
@@ -33,7 +33,7 @@ def log(topics: int, data: int) -> tuple[bytes, tuple[bytes, ...], bytes]:
 
 
 def taken(value: object) -> int:
-    """The bytes of memory that a value takes, with all that it refers to."""
+    """The memory of a value with everything it refers to."""
     parts: list[object] = []
     if dataclasses.is_dataclass(value):
         parts = [getattr(value, each.name) for each in dataclasses.fields(value)]
@@ -41,7 +41,7 @@ def taken(value: object) -> int:
         parts = [*value.keys(), *value.values()]
     elif isinstance(value, tuple):
         parts = list(value)
-    own = -sys.getsizeof(value) // 16 * -16  # as it is handed out
+    own = -sys.getsizeof(value) // 16 * -16  # as allocated
     return own + sum(map(taken, parts))
 
 
@@ -74,7 +74,7 @@ def test_any_message_is(message: Flashblock) -> None:
 
 
 def test_the_bounds_hold_for_what_a_feed_really_makes_us_keep() -> None:
-    """Topics, extra data: what was not counted once could have any length."""
+    """Topics and extra data: their length was once not counted."""
     buffered = Buffered()
     logs = receipt(log(5_000, 0))
     for index in range(64):

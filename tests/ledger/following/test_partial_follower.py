@@ -1,7 +1,7 @@
-"""A follower that knows a part of the state is one that knows all of it, but for asking.
+"""A follower with partial state equals one with complete state, apart from its requests.
 
-It begins at a block in the middle of a chain with an empty store. Everything it says of accounts,
-slots and blocks is what the chain itself says; what it does not know it wants, and never makes up.
+It begins at a block in the middle of a chain with an empty store. All its accounts, slots and
+blocks equal those of the chain; unknown state is requested and never made up.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _follow(tmp_path: Path, truth: Truth, anchor: int = ANCHOR) -> PartialFollow
 
 
 def _compare(known: State, whole: State) -> int:
-    """Hold all that is known against the whole; gives how much that is."""
+    """Compare all known state with the complete one; return its size."""
     found = 0
     for address in ACCOUNTS:
         try:
@@ -84,7 +84,7 @@ def test_flashblocks_that_stand_on_each_other(tmp_path: Path, truth: Truth) -> N
         truth.seal(job)
         if at % 2:
             partial.canonical(truth.blocks[job.number], truth.blocks[job.number - 1])
-    # Blocks are sealed by their names: their headers have come, and nothing was executed again.
+    # Blocks are sealed by their hash: their headers have come, and nothing was executed again.
     assert partial.counted("SealForeign") == 0
     assert partial.counted("SealedByCanonical") == 4
     assert partial.latest == truth.latest.number
@@ -151,7 +151,7 @@ def test_what_was_learned_is_there_after_a_kill(tmp_path: Path, truth: Truth) ->
     _compare_blocks(partial, truth, ANCHOR + 1)
     partial.canonical(*truth.grow(1, "after"))  # the same accounts and contracts again
     assert partial.latest == truth.latest.number
-    # Only the ring of the history contract has a slot that nobody has read.
+    # Only the ring of the history contract has a slot that was never read.
     assert partial.rounds - rounds <= 1
     partial.close()
 

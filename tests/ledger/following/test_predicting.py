@@ -1,7 +1,7 @@
-"""A token of which much is known, and transfers of new users: one round for each, not two.
+"""A mostly known token, and transfers of new users: one round for each instead of two.
 
-The second slot that a transfer reads depends on the first, so a run that misses the first reads
-something else in its place.
+The second slot of a transfer depends on the first, so a run without the first value reads another
+slot instead.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def fill(overlay: Overlay) -> None:
 
 
 class Token:
-    """A whole store, and one that knows what it has asked for."""
+    """A complete store, and one with the requested state."""
 
     def __init__(self, folder: Path) -> None:
         self.whole = Store(str(folder / "whole"), write=True, sync=False)
@@ -76,7 +76,7 @@ class Token:
         return overlay.probe(env(number=1), list(transactions), Allowance())
 
     def rounds(self, templates: CallTemplates | None, *transactions: Transaction) -> int:
-        """How often something has to be asked for, until all is known that transactions read."""
+        """Count the requests until all state that transactions read is known."""
         for rounds in range(MOST_ROUNDS):
             with self.part.view() as view:
                 overlay = view.state(0).overlay()

@@ -1,4 +1,4 @@
-"""Roots of blocks that were sealed by name: computed behind the head, from proofs of their keys."""
+"""Roots of blocks that were sealed by hash: computed behind the head, from proofs of their keys."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ OTHER = b"\x77" * 32
 
 
 def withdrawal(truth: Truth, slot: int, value: int) -> None:
-    """Seal a block that writes a slot of the contract from which withdrawals begin."""
+    """Seal a block that writes a slot of the contract that initiates withdrawals."""
     deposit = deposit_transaction(
         source_hash=keccak256(b"%d" % truth.latest.number),
         sender=SENDERS[1],
@@ -45,13 +45,13 @@ class Behind:
         self.truth.close()
 
     def follow(self) -> None:
-        """Let the follower have every block of the chain."""
+        """Let the follower process every block of the chain."""
         new = self.truth.headers[self.partial.latest + 1 :]
         self.partial.canonical(*(self.truth.blocks[each.number] for each in new))
         assert self.partial.latest == self.truth.latest.number
 
     def compute(self, due: DueRoot) -> str:
-        """Compute a root with the proofs that it needs; gives what differs."""
+        """Compute a root with the required proofs; return the differences."""
         nodes: list[bytes] = []
         for _ in range(8):
             outcome = self.roots.compute(due, nodes)
@@ -76,7 +76,7 @@ class Behind:
         return nodes
 
     def compute_all(self) -> list[int]:
-        """The blocks whose roots were due and are computed."""
+        """Compute all due roots; return their blocks."""
         done = []
         while due := self.roots.due():
             assert not self.compute(due)

@@ -1,4 +1,4 @@
-"""Messages without hashes and roots: what identifies them, and what still reveals a false one."""
+"""Messages without hashes and roots: their identity, and the detection of false ones."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ Change = Callable[[Flashblock], Flashblock]
 
 
 def claiming(**fields: object) -> Change:
-    """The change that lets a message claim other values."""
+    """A change that makes a message claim other values."""
     return lambda message: replace(message, diff=replace(message.diff, **fields))  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_a_false_copy_that_came_first_does_not_stand_in_the_way(
 def test_a_feed_that_contradicts_itself_hides_no_alternate_of_another(
     truth: Truth, following: Following
 ) -> None:
-    """Eight contents for each of seven indices make two million paths, too short to be tried."""
+    """Eight contents for each of seven indices make two million paths, too many to try."""
     wrong = truth.job("1p", [[], [(0, 1)], *[[]] * 8])
     right = truth.job("1p", [[], *([(1, 70 + index)] for index in range(10))])
     following.hear(*map(subblock, wrong.messages), feed="b")
@@ -134,7 +134,7 @@ def test_a_feed_that_contradicts_itself_hides_no_alternate_of_another(
 
 
 class TestConflict:
-    """Two contents for one index, without hashes: what follows decides."""
+    """Two contents for one index, without hashes: later messages decide."""
 
     @pytest.fixture
     def jobs(self, truth: Truth, following: Following) -> tuple[Built, Built]:
@@ -218,7 +218,7 @@ def test_a_false_transaction_is_detected_at_its_message(truth: Truth, following:
 
 
 def test_a_false_base_is_detected_at_sealing(truth: Truth, following: Following) -> None:
-    """Nothing that a subblock provides commits to the randao of its block."""
+    """No field of a subblock commits to the randao of its block."""
     (job,) = sealed_jobs(truth, 1)
     first = job.messages[0]
     assert first.base is not None
@@ -267,7 +267,7 @@ def test_what_was_executed_is_known_after_a_restart(truth: Truth, following: Fol
 
 
 def test_a_buffer_keeps_copies_of_both_forms(truth: Truth) -> None:
-    """Each makes claims of its own, and one of them may be false."""
+    """Each has separate claims, and one of them may be false."""
     (job,) = sealed_jobs(truth, 1)
     plain, zero = job.messages[1], job.messages[1].as_subblock()
     buffered = Buffered()
@@ -352,7 +352,7 @@ class TestPartialState:
         partial.close()
 
     def withdrawing(self, truth: Truth) -> Built:
-        """A job whose first index begins a withdrawal."""
+        """A job whose first index initiates a withdrawal."""
         deposit = deposit_transaction(
             source_hash=bytes(32), sender=SENDERS[1], to=PASSER, mint=0, value=0,
             gas_limit=200_000, input=(7).to_bytes(32) + truth.latest.number.to_bytes(32),

@@ -1,4 +1,4 @@
-"""Events, and what they commit: one test for each trace, told by the blocks a reader sees."""
+"""Sequences of events and their commits: one test each, in terms of the visible blocks."""
 
 import pytest
 
@@ -216,7 +216,9 @@ class TestRestart:
 class TestEquivocation:
     @pytest.fixture
     def jobs(self, truth: Truth, following: Following) -> tuple[Built, Built]:
-        """Two jobs of one payload id that differ from index 2 on; both third messages heard."""
+        """Two jobs of one payload id that differ from index 2 on; both third messages were
+        received.
+        """
         first = truth.job("1p", PLAN)
         other = truth.job("1p", [*PLAN[:2], [(1, 77)], [(2, 78)]])
         following.hear(*first.messages[:3], other.messages[2])

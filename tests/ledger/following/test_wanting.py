@@ -1,7 +1,7 @@
-"""Keys that are wanted and known by now, dropped: as plain sets say, and in one look at each field.
+"""Remove known keys from requested ones: like plain sets, with one access to each field.
 
-The engine makes a copy of a field at each look: one for each account made a start of a follower
-take seconds.
+The engine copies a field at each access: one access per account made a start of a follower take
+seconds.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ slots = st.dictionaries(
 
 
 class Missed:
-    """Has the face of the engine's `MissingKeys`, and counts how often each field is read."""
+    """Has the interface of the engine's `MissingKeys`, and counts accesses to each field."""
 
     codes: dict[bytes, bytes] = {}  # noqa: RUF012, nobody changes it
     blocks: tuple[int, ...] = ()

@@ -1,10 +1,10 @@
-"""A follower in all weathers at once, with a model that knows the truth.
+"""A follower under all faults at once, with a model that knows the truth.
 
-Jobs of random length are sealed up to a random index, restarted, and contradict themselves;
-their messages come twice, late, out of order and in either form, or not at all. After every
-message what the store shows is held against the truth. No block may ever be sealed wrongly.
-Where nothing is lost the tip is reached; where something is, only with a canonical source, and
-without one what was reached stays.
+Jobs of random length are sealed up to a random index, restarted, and contradict themselves; their
+messages come twice, late, out of order and in either form, or not at all. After every message the
+store is compared with the truth. No block may be sealed wrongly. Without lost messages the tip is
+reached; with losses it is reached only with a canonical source, and otherwise the reached blocks
+remain.
 """
 
 import random
@@ -30,24 +30,24 @@ SEEDS = range(6)
 
 @dataclass(frozen=True)
 class Weather:
-    """How often what happens."""
+    """Probabilities of faults."""
 
     duplicate: float = 0.0
-    reorder: int = 0  # by how many places at most
+    reorder: int = 0  # maximum number of positions
     restart: float = 0.0
     dropped_tail: float = 0.0
     equivocate: float = 0.0
     lost: float = 0.0
     killed: float = 0.0
     linked: bool = True  # whether messages name their predecessors
-    subblocks: float = 0.0  # how many arrive in that form, each copy by itself
+    subblocks: float = 0.0  # share of messages in that form, each copy by itself
 
 
 ROUGH = Weather(duplicate=0.2, reorder=4, restart=0.2, dropped_tail=0.2, equivocate=0.1)
 
 
 def random_plan(chance: random.Random) -> list[list[Wish]]:
-    """Three to six indices, the first with the deposit alone."""
+    """Three to six indices, the first with only the deposit."""
 
     def wishes() -> list[Wish]:
         count = chance.choice([0, 1, 1, 2])
@@ -57,7 +57,7 @@ def random_plan(chance: random.Random) -> list[list[Wish]]:
 
 
 def sequence(truth: Truth, weather: Weather, chance: random.Random) -> list[Flashblock]:
-    """The messages of a whole chain, in the order in which they are sent."""
+    """The messages of a whole chain, in the order of sending."""
     messages: list[Flashblock] = []
     for height in range(1, BLOCKS + 1):
         plan, salt = random_plan(chance), chance.randbytes(4)
@@ -81,7 +81,7 @@ def sequence(truth: Truth, weather: Weather, chance: random.Random) -> list[Flas
 def deliver(
     messages: list[Flashblock], weather: Weather, chance: random.Random
 ) -> list[Flashblock]:
-    """The messages in the order in which they arrive."""
+    """The messages in the order of arrival."""
     arrivals = []
     forms = random.Random(chance.random()) if weather.subblocks else None
     for at, message in enumerate(messages):
@@ -97,7 +97,7 @@ def deliver(
 
 
 class Looker:
-    """Looks at a store after every message, and remembers what it has seen."""
+    """Checks a store after every message, and remembers everything it has seen."""
 
     def __init__(self, following: Following, truth: Truth) -> None:
         self._following = following
@@ -122,7 +122,7 @@ class Looker:
                         self._check_reachable(view, block, partial, path)
 
     def _path(self, view: View, latest: int) -> set[int]:
-        """The partials that lead to the pending one, along an unbroken chain."""
+        """The partial blocks that lead to the pending one, along an unbroken chain."""
         path: set[int] = set()
         number = view.heads.pending
         while number is not None:
@@ -143,7 +143,7 @@ class Looker:
         return path
 
     def _partials(self, view: View, block: int) -> list[int]:
-        """The partials of a height, none of whose rows has changed."""
+        """The partial blocks of a height, whose rows must not have changed."""
         numbers = []
         for key, value in view.rows(partial_rows.block_prefix(block), 10_000):
             assert self._rows.setdefault(key, value) == value, "rows of a partial never change"
@@ -153,7 +153,9 @@ class Looker:
         return numbers
 
     def _check_reachable(self, view: View, block: int, partial: int, path: set[int]) -> None:
-        """What can be reached is on the way to the pending block, or begins a sealed one."""
+        """Check that a reachable partial block leads to the pending block, or begins a
+        sealed one.
+        """
         if block in self._truth.blocks and view.sealed(block) is not None:
             row = view.row(partial_rows.partial_key(block, partial))
             assert row is not None
@@ -178,7 +180,7 @@ def _is_reachable(view: View, partial: int) -> bool:
 def follow(
     folder: Path, weather: Weather, seed: int, *, canonical: bool
 ) -> tuple[Following, Truth]:
-    """Live through a whole chain."""
+    """Follow a whole chain."""
     chance = random.Random(seed)
     truth = Truth(folder / "truth", linked=weather.linked)
     delivery = deliver(sequence(truth, weather, chance), weather, chance)
@@ -202,7 +204,7 @@ def follow(
 
 
 def answer(following: Following, truth: Truth, height: int) -> None:
-    """Answer what is asked for; a block is not there before its successor has begun."""
+    """Respond to requests; a block is not available before its successor has begun."""
     blocks = {block.hash: block for block in truth.blocks.values()}
     while following.wanted:
         block = blocks.get(following.wanted.pop())
@@ -244,7 +246,7 @@ def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
 
 @pytest.mark.parametrize("seed", sampled(SEEDS, 2))
 def test_sequencer_that_gives_up_sealed_blocks_is_followed(tmp_path: Path, seed: int) -> None:
-    """Once the new branch is the higher one: no canonical source is needed for that."""
+    """Once the new branch is higher; this needs no canonical source."""
     chance = random.Random(seed)
     truth = Truth(tmp_path / "truth", linked=bool(seed % 2))
     following = Following(tmp_path / "followed")
@@ -267,7 +269,7 @@ def test_sequencer_that_gives_up_sealed_blocks_is_followed(tmp_path: Path, seed:
 
 @pytest.mark.parametrize("lost", [0, 1, 3])
 def test_lost_message_without_canonical_freezes_honestly(tmp_path: Path, lost: int) -> None:
-    """Every later block hangs on an unknown parent: that is said, and pending expires."""
+    """Every later block has an unknown ancestor: this is reported, and pending expires."""
     truth = Truth(tmp_path / "truth")
     following = Following(tmp_path / "followed")
     looker = Looker(following, truth)

@@ -153,7 +153,7 @@ ALLOCATION = {
     "0x" + B.hex(): {"balance": "7", "code": "0x6001", "storage": {"0x01": "0x02"}},
 }
 ACCOUNTS = {A: GenesisAccount(16, 2), B: GenesisAccount(7, 0, b"\x60\x01", {1: 2})}
-# As anvil 1.7.1 writes it with --dump-state, shortened.
+# Written by anvil 1.7.1 with --dump-state, shortened.
 DUMP = {
     "block": {"number": "0x1", "beneficiary": "0x" + "00" * 20, "timestamp": "0x5"},
     "accounts": {

@@ -1,4 +1,4 @@
-"""Importing whole chains: what is stored, and that it is what others say it is."""
+"""Import whole chains: the stored data, compared with published values."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_total_difficulty_is_kept_and_ends_at_the_merge(
 
 
 def test_example_chain_is_what_the_builder_makes(example: ChainFiles, tmp_path: Path) -> None:
-    """Where the two differ, `python tests/support/chains/example.py` makes the files anew."""
+    """If they differ, `python tests/support/chains/example.py` generates the files again."""
     blocks = example_chain.build(tmp_path).blocks
     assert example.items() == [block.encode() for block in blocks]
     assert example.fork_choice.read_bytes() == example_chain.fork_choice(blocks)

@@ -13,7 +13,7 @@ from support.chains.importing import contents, import_bytes, latest, refusing
 
 
 class Stop(Exception):
-    """Raised by a report, as an interrupt would be."""
+    """Raised by a report, like an interrupt."""
 
 
 @pytest.mark.parametrize("at", range(1, 13))
@@ -53,7 +53,9 @@ def test_repaired_file_goes_on_where_the_damaged_one_was_refused(
 def test_uncles_and_hashes_before_the_break_count_after_it(
     long_chain: ChainFiles, tmp_path: Path
 ) -> None:
-    """Each run begins anew at the store: one block a run needs all that a block looks back at."""
+    """Each run starts again at the store: with one block per run, all required ancestors come from
+    it.
+    """
     items = long_chain.items()
     genesis = long_chain.genesis.read_bytes()
     for count in range(1, len(items) + 1):

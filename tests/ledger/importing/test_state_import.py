@@ -1,4 +1,4 @@
-"""A store begun from a dump of a state is that of the chain it was dumped from, and goes on."""
+"""A store begun from a state dump equals that of the dumped chain, and continues it."""
 
 import io
 import json
@@ -41,7 +41,7 @@ from support.chains.long_chain import HEAD, MERGED_AT
 
 
 def nobody(*_: object) -> None:
-    """Who is told how far it is."""
+    """Ignore progress reports."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def whole(long_chain: ChainFiles, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def headers(long_chain: ChainFiles) -> list[Header]:
-    """Of blocks 1 to the last."""
+    """Headers of blocks 1 to the last."""
     return [decode_block(item, 0)[0].header for item in long_chain.items()]
 
 

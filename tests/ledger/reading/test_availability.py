@@ -1,4 +1,4 @@
-"""Readiness: a chain that moves is ready while its pending block is fresh."""
+"""Readiness: a live chain is ready while its pending block is fresh."""
 
 from collections.abc import Iterator
 from pathlib import Path

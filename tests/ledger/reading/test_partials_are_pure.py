@@ -1,10 +1,9 @@
-"""State at a partial is what its transactions make of the flat parent, whenever one looks.
+"""The state at a partial block is a function of its transactions and the parent, at any time.
 
-Random blocks are written index by index, with the work behind the head done in random
-slices, and the writer started again at random. A second store gets the sealed blocks by
-strict import and so has every parent flat; on it each partial is executed anew, from its
-raw transactions. Whatever is folded or not, both must show the same state, read account
-by account, and rows that were written must not change.
+Random blocks are written index by index, with the work behind the head done in random slices, and
+random restarts of the writer. A second store gets the sealed blocks by strict import, so that every
+parent has flat state; on it each partial block is executed again from its raw transactions. Folded
+or not, both must have the same state, read account by account, and written rows must not change.
 """
 
 from collections.abc import Iterator
@@ -76,7 +75,7 @@ STEPS = st.one_of(
 
 @dataclass(frozen=True)
 class Index:
-    """What happens in an index, and after its commit."""
+    """The transactions of an index, and the work after its commit."""
 
     steps: list[Step]
     slices: list[int]  # of the work behind the head
@@ -111,7 +110,7 @@ def transaction(chain: Chain, step: Step) -> Transaction:
 
 
 class Reference:
-    """The sealed blocks in a store of their own, each with all its state in flat tables."""
+    """The sealed blocks in a separate store, each with its whole state in flat tables."""
 
     def __init__(self, folder: Path, config: dict[str, Any]) -> None:
         self.store = Store(str(folder), write=True)
@@ -126,7 +125,7 @@ class Reference:
         chain.close()
 
     def execute(self, header: Header, raws: list[bytes]) -> tuple[Execution, Model, bytes]:
-        """What came of these transactions, the state after them, and its root."""
+        """The outcomes of these transactions, the state after them, and its root."""
         block = Block(header, raws, (), ())
         with self.store.view() as view:
             tip = read_chain_head(view, self.profile)
@@ -142,7 +141,7 @@ class Reference:
 
 @dataclass
 class Watcher:
-    """What every partial was when it was committed."""
+    """Records every partial block at its commit."""
 
     chain: Chain
     reference: Reference
@@ -151,7 +150,7 @@ class Watcher:
     raws: list[bytes] = field(default_factory=list)  # of the block in progress
 
     def committed(self) -> None:
-        """Compare the partial that was just committed with its execution from scratch."""
+        """Compare the committed partial block with its execution from scratch."""
         header, partial = self.chain.block.header, self.chain.block.partials[-1]
         assert header is not None
         with self.chain.store.view() as view:
@@ -173,7 +172,7 @@ class Watcher:
         self.raws.clear()
 
     def look(self) -> None:
-        """Nothing has changed, whatever was done behind the head."""
+        """Check that work behind the head has changed nothing."""
         with self.chain.store.view() as view:
             for partial, model in self.states.items():
                 assert dump(view.state_of_partial(partial)) == model
@@ -183,14 +182,14 @@ class Watcher:
 
 
 def rows_of(view: View, block: int, partial: int) -> list[tuple[bytes, bytes]]:
-    """All rows of a partial but the one that is filled in later."""
+    """All rows of a partial block except the one that is completed later."""
     prefix = partial_rows.partial_key(block, partial)[:-1]
     return [(key, value) for key, value in view.rows(prefix, 10) if key[-1:] != b"w"]
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """In memory where there is such a folder: nothing here is about the disk."""
+    """A folder in memory if available: this test does not depend on the disk."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
     with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name)

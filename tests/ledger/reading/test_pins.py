@@ -1,7 +1,7 @@
-"""Every partial that was committed can be pinned, and shows its own state for good.
+"""Every committed partial block can be pinned, and keeps its state permanently.
 
-What is expected does not come from the store: amounts are sums of what was sent, and the
-sender's balance is what the block in progress had when its index was closed.
+Expected values do not come from the store: amounts are sums of transfers, and the sender's balance
+is that of the block in progress when its index was closed.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def created(nonce: int) -> bytes:
 
 
 class Truth(NamedTuple):
-    """What must be read at one index."""
+    """The expected values at one index."""
 
     number: int
     place: int  # the index of its flashblock
@@ -48,11 +48,11 @@ class Truth(NamedTuple):
     nonce: int
     paid: int
     counted: int  # slot 0 of the counter
-    code: bytes  # of what transaction 4 creates
+    code: bytes  # of the contract created by transaction 4
 
 
 class Teller:
-    """Lets a chain grow, and knows what it has come to."""
+    """Extends a chain, and records the expected values."""
 
     def __init__(self, chain: PreconfirmingChain) -> None:
         self.chain = chain
@@ -93,7 +93,7 @@ class Teller:
         )
 
     def check(self, ledger: Ledger) -> None:
-        """Every pin so far, by place and by hash."""
+        """Check every pin so far, by position and by hash."""
         view = ledger.view()
         for truth in self.truths:
             names: list[BlockId] = [ByIndex(truth.number, truth.place), ByHash(truth.hash)]
@@ -253,7 +253,7 @@ def test_dropped_branch_cannot_be_reached_by_hash_or_place(
 def test_tail_that_was_not_sealed_is_gone_and_its_prefix_stays(
     chain: PreconfirmingChain, ledger: Ledger, drops: bool
 ) -> None:
-    """Also where nobody told the store to drop it: what a sealed block is made of counts."""
+    """Also if the store was not asked to drop it: the content of the sealed block decides."""
     chain.begin()
     chain.extend([chain.pay()])
     sealed = chain.writer.header_if_sealed(chain.block)
@@ -275,7 +275,7 @@ def test_tail_that_was_not_sealed_is_gone_and_its_prefix_stays(
 def test_hash_that_a_sealed_block_and_a_partial_share_means_the_sealed_one(
     chain: PreconfirmingChain, ledger: Ledger
 ) -> None:
-    """As where a sequencer computes state roots for partial blocks."""
+    """This happens if a sequencer computes state roots for partial blocks."""
     chain.begin()
     assert chain.block.header is not None
     shared = chain.block.header
@@ -329,7 +329,7 @@ def test_pruned_partials_are_gone_and_the_body_of_their_block_is_not(tmp_path: P
 def test_block_that_took_the_place_of_a_rewound_one_has_its_own_body(
     chain: PreconfirmingChain, ledger: Ledger, tmp_path: Path
 ) -> None:
-    """The row that names the partials of the former block is still there."""
+    """The row with the partial blocks of the replaced block still exists."""
     chain.begin()
     chain.extend([chain.pay()])
     chain.begin()
@@ -354,7 +354,7 @@ def test_block_that_took_the_place_of_a_rewound_one_has_its_own_body(
 def test_pending_may_stand_on_a_block_that_is_not_sealed_yet(
     chain: PreconfirmingChain, ledger: Ledger
 ) -> None:
-    """As where a feed goes on before it is known what its last block was sealed as."""
+    """This happens if a feed continues before the sealed form of its last block is known."""
     chain.begin()
     chain.extend([chain.pay(value=5)])
     sealed = chain.writer.header_if_sealed(chain.block)

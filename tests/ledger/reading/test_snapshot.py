@@ -1,4 +1,4 @@
-"""What a commit looks like to its views, and when its pending block stops counting."""
+"""A commit as seen by its views, and the expiry of its pending block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 
 class CountingClock(DrivenClock):
-    """Knows how often it was asked."""
+    """Counts its readings."""
 
     asked = 0
 
@@ -55,7 +55,7 @@ def test_pending_ends_at_its_deadline_and_not_a_nanosecond_before(
 
 
 def test_every_reader_sees_the_deadline_at_the_same_moment(chain: PreconfirmingChain) -> None:
-    """One that saw the commit, and one that comes when it has been dead for long."""
+    """A reader that saw the commit, and one that comes long after the deadline."""
     early = Ledger(chain.store, clock=chain.clock)
     chain.begin()
     assert pending_index(early) == 0

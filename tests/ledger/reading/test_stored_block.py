@@ -1,4 +1,4 @@
-"""Stored blocks: sizes against encodings made by hand, receipts, and transactions by index."""
+"""Stored blocks: sizes compared with handmade encodings, receipts, and transactions by index."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,7 +102,7 @@ def chains(tmp_path: Path) -> Iterator[tuple[Truth, Following]]:
 
 
 def found(following: Following, message: Flashblock) -> tuple[bytes, int, type] | None:
-    """The hash of the block that has the first transaction of a message, its place, its kind."""
+    """The hash, position and kind of the block with the first transaction of a message."""
     view = following.ledger.view()
     try:
         at = find_transaction(view, keccak256(message.diff.transactions[0]))

@@ -27,7 +27,7 @@ from support.each_case import each_case
 
 @pytest.fixture
 def folder(tmp_path: Path, example: ChainFiles) -> Path:
-    """The example chain: 12 blocks, of which nobody has said which are safe."""
+    """The example chain: 12 blocks without a safe one."""
     import_bytes(tmp_path / "store", example.genesis.read_bytes(), example.chain.read_bytes())
     return tmp_path / "store"
 
@@ -97,12 +97,12 @@ def test_folder_without_a_store_or_a_chain_is_refused(tmp_path: Path) -> None:
     Store(str(tmp_path / "empty"), write=True).close()
     with pytest.raises(NoChain, match="holds no chain yet"):
         Ledger.open(str(tmp_path / "empty"))
-    Store(str(tmp_path / "empty"), write=True).close()  # it was let go
+    Store(str(tmp_path / "empty"), write=True).close()  # already closed
 
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
-    """Two sealed blocks above genesis, of two indices each."""
+    """Two sealed blocks above genesis, with two indices each."""
     found = PreconfirmingChain(tmp_path / "store")
     for _ in range(3):
         found.begin()

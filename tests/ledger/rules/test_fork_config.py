@@ -1,4 +1,4 @@
-"""Fork ids and configurations: those of Ethereum's main network, and of an OP chain."""
+"""Fork ids and configurations of Ethereum's main network and of an OP chain."""
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.fork_config import ForkConfigs, StatedForks, fork_configs
@@ -55,7 +55,7 @@ GENESIS = Header(
     ],
 )
 def test_ids_are_those_of_the_main_network(time: int, fork_id: str) -> None:
-    """As geth's tests have them (core/forkid)."""
+    """From geth's tests (core/forkid)."""
     assert FORKS.id_at(MAINNET, 0, time).hex() == fork_id
 
 

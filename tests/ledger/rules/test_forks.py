@@ -1,4 +1,4 @@
-"""Every fork of both ladders: what Python calls it and what the engine runs agree."""
+"""Every fork of both ladders: the engine executes the fork that Python names."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -42,7 +42,7 @@ def runs(code: str) -> Callable[[str], bool]:
 
 
 def gas_is(code: str, more: int) -> Callable[[str], bool]:
-    """Whether the code takes this much beside the 21,000."""
+    """Return whether the code uses this much gas above the 21,000."""
     return lambda rules: with_code(code).call(env(rules), message()).gas_used == 21_000 + more
 
 
@@ -51,12 +51,12 @@ def data_has_a_floor(rules: str) -> bool:
     return with_code("").call(env(rules), data).gas_used == 21_000 + 40 * 100
 
 
-# What shows that the engine has a fork in force, by the fork that brought it. Not here are
-# those that change nothing that code can see.
+# Code that proves a fork to be active in the engine, by fork. Forks without an effect visible to
+# code are missing.
 SIGNS: dict[EthereumFork, Callable[[str], bool]] = {
     EthereumFork.HOMESTEAD: runs("600060006000600060006000f4"),  # DELEGATECALL
     EthereumFork.TANGERINE: lambda rules: not gas_is("600031", 3 + 20)(rules),  # BALANCE
-    EthereumFork.SPURIOUS_DRAGON: gas_is("600260020a", 6 + 10 + 50),  # EXP, a byte
+    EthereumFork.SPURIOUS_DRAGON: gas_is("600260020a", 6 + 10 + 50),  # EXP, one byte
     EthereumFork.BYZANTIUM: runs("3d"),  # RETURNDATASIZE
     EthereumFork.PETERSBURG: runs("600060001b"),  # SHL
     EthereumFork.ISTANBUL: runs("46"),  # CHAINID
@@ -71,7 +71,7 @@ SIGNS: dict[EthereumFork, Callable[[str], bool]] = {
 
 @each_case("rules", ALL, ids=[each.engine_name for each in ALL])
 def test_the_engine_runs_the_fork_that_python_names(rules: Rules) -> None:
-    """Constantinople runs as Petersburg, whose only difference no network had for long."""
+    """Constantinople runs as Petersburg, from which it differs only briefly on any network."""
     fork = rules.ethereum
     if fork == EthereumFork.CONSTANTINOPLE:
         fork = EthereumFork.PETERSBURG
@@ -81,7 +81,7 @@ def test_the_engine_runs_the_fork_that_python_names(rules: Rules) -> None:
 
 @each_case("rules", ALL, ids=[each.engine_name for each in ALL])
 def test_the_cap_of_gas_is_the_engines(rules: Rules) -> None:
-    """EIP-7825; what the pool takes by `Rules` a block can hold."""
+    """EIP-7825; a block can hold every transaction that the pool accepts by `Rules`."""
     assert _is_executed(_legacy(CAP), rules)
     assert _is_executed(_legacy(CAP + 1), rules) == (rules.transaction_gas_cap is None)
     assert rules.transaction_gas_cap in (None, CAP)
@@ -108,7 +108,7 @@ def test_deposits_may_have_more_gas_than_the_cap(fork: OptimismFork) -> None:
 
 
 def test_blocks_of_ethereum_alone_have_a_limit_of_bytes() -> None:
-    """EIP-7934 is Osaka's, and the one of its rules for blocks that Karst leaves out."""
+    """EIP-7934 belongs to Osaka, and Karst omits it."""
     assert [each.engine_name for each in ALL if each.block_size_limited] == ["ethereum:Osaka"]
     too_long = cast(
         "Block", SimpleNamespace(header=SimpleNamespace(number=7), size=MAXIMUM_BLOCK_SIZE + 1)
@@ -156,7 +156,7 @@ def test_block_ends_the_rules_it_is_known_to_end(
 def test_types_are_those_that_can_be_decoded() -> None:
     known = {kind for kind in range(0xC0) if unknown_type(bytes([kind])) is None}
     assert known == {1, 2, 3, 4, 0x7E}
-    assert unknown_type(b"") is None  # not a transaction at all: decoding says so
+    assert unknown_type(b"") is None  # not a transaction at all: reported by decoding
 
 
 def test_divergence_is_an_end() -> None:

@@ -30,12 +30,13 @@ def check(child: Header, parent: Header, chain: ChainProfile) -> None:
 
 
 def child_of(parent: Header, fields: dict[str, Any], **changes: object) -> Header:
-    """A valid child of a parent that was half full, or one that is changed."""
+    """A valid child of a half-full parent, or one with changes."""
     valid = {"parent_hash": parent.hash, "number": parent.number + 1, "timestamp": 1_010}
     return header(fields | valid, **changes)
 
 
-# A mined chain, a merged one and an OP chain: a parent each, and what makes a valid child.
+# A proof-of-work chain, a merged one and an OP chain: a parent each, and the fields of a valid
+# child.
 MINED_PARENT = header(MINED)
 MERGED_PARENT = header(PRAGUE, gas_used=15_000_000)
 OPTIMISM_PARENT = header(OPTIMISM_HEADER, gas_used=5_000_000)
@@ -52,7 +53,7 @@ def test_valid_headers_are_accepted(name: str) -> None:
     check(child_of(parent, fields), parent, chain)
 
 
-# What a single wrong field is called in the refusal, for every chain that checks it.
+# The name of each wrong field in the error, for every chain that checks it.
 WRONG: list[tuple[str, str, dict[str, object]]] = [
     ("mined", "parent hash", {"parent_hash": b"\x01" * 32}),
     ("mined", "number", {"number": 2}),

@@ -1,7 +1,7 @@
-"""What carrying a transaction to L1 costs, against what the engine takes from its sender.
+"""The cost of a transaction on L1, compared with the engine's charge to its sender.
 
-The engine reads the prices from the storage of a contract, the rule here from the call data
-that would fill it, so a test states every price twice, in both forms.
+The engine reads the prices from the storage of a contract, the rule here from the call data that
+fills it, so a test gives every price twice, in both forms.
 """
 
 from hypothesis import assume, given
@@ -64,7 +64,7 @@ PRICES = st.builds(EcotoneAttributes, fees, fees, u32, u32, u32, u64, u16)
 
 
 def call_data(prices: EcotoneAttributes, fork: OptimismFork) -> bytes:
-    """The deposit's data under a fork, which has only the prices that the fork knows."""
+    """The deposit's data under a fork, which only has the prices of the fork."""
     data = b"".join(
         (
             prices.base_fee_scalar.to_bytes(4),
@@ -111,7 +111,7 @@ def test_from_ecotone_on(
 
 
 def test_real_block() -> None:
-    """Base 50393250: a transaction of the least size costs 1,918,900,020 wei."""
+    """Base 50393250: a transaction of the minimum size costs 1,918,900,020 wei."""
     attributes = EcotoneAttributes(184_831_724, 11_819_775, 2_269, 1_055_762, 0, 0, 148)
     message = Message(sender=ACCOUNTS[0].address, to=b"\x35" * 20, gas=21_000)
     transaction = sign_transaction(message, 2, 1, 0, ACCOUNTS[0].secret)

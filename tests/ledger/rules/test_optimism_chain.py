@@ -1,8 +1,8 @@
-"""Chains under OP rules, built here: no published one is at hand.
+"""Chains under OP rules, built here because no published one is available.
 
-What is checked does not come from the builder: published constants (the code hash of the
-create2 deployer, the footprint of the smallest transaction), sums that must come out
-(supply, vaults), and rules of the specification for deposits.
+Expected values do not come from the builder: published constants (the code hash of the create2
+deployer, the footprint of the smallest transaction), sums that must match (supply, vaults), and
+rules of the specification for deposits.
 """
 
 import json
@@ -18,7 +18,8 @@ from support.chains.builder import ChainBuilder
 from support.chains.importing import import_bytes, latest, refusing
 from support.chains.profiles import JOVIAN
 
-SENDER = bytes.fromhex("9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")  # of the signed ones below
+# of the signed transactions below
+SENDER = bytes.fromhex("9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")
 PAID = b"\x35" * 20
 DEPOSITOR = b"\xd0" * 20
 L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
@@ -62,7 +63,7 @@ def rlp(item: bytes | int | list[Any]) -> bytes:
 def deposit(
     seed: int, mint: int = 0, value: int = 0, gas: int = 100_000, to: bytes = PAID
 ) -> bytes:
-    """A deposit as an L2 makes it of an event on L1."""
+    """A deposit as derived by an L2 from an event on L1."""
     source = bytes([seed]) * 32
     return b"\x7e" + rlp([source, DEPOSITOR, to, mint, value, gas, 0, b""])
 
@@ -70,7 +71,7 @@ def deposit(
 def genesis(**config: object) -> bytes:
     alloc = {
         "0x" + SENDER.hex(): {"balance": str(1_000 * ETHER)},
-        # The scalar 400 for the data footprint, where the attributes deposit would put it.
+        # The scalar 400 for the data footprint, at its position in the attributes deposit.
         "0x" + L1_BLOCK.hex(): {
             "balance": "0",
             "nonce": "0x1",
@@ -131,7 +132,7 @@ def test_nothing_is_created_or_burned_but_the_mint(chain: ChainBuilder) -> None:
 
 
 def test_data_footprint_of_the_smallest_transactions(chain: ChainBuilder) -> None:
-    """Two of them at the scalar 400 make 80,000; deposits count nothing."""
+    """Two of them at the scalar 400 make 80,000; deposits do not count."""
     block = chain.add([deposit(1), TRANSFER_0, TRANSFER_1])
     assert block.header.blob_gas_used == 80_000
     assert chain.add([deposit(2)]).header.blob_gas_used == 0
@@ -141,7 +142,7 @@ def test_withdrawals_root_is_the_message_passers_storage(chain: ChainBuilder) ->
     block = chain.add()
     root = "821e2556a290c86405f8160a2d662042a431ba456b9db265c79bb837c04be5f0"
     assert block.header.withdrawals_root is not None
-    assert block.header.withdrawals_root.hex() == root  # of a trie with the one slot 0 = 1
+    assert block.header.withdrawals_root.hex() == root  # of a trie with the single slot 0 = 1
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_blob_transaction_is_refused(chain: ChainBuilder) -> None:
 
 
 def test_every_fork_from_bedrock_to_karst_in_one_chain(tmp_path: Path) -> None:
-    """A fork each ten seconds; extra data and deployed code come when they must."""
+    """A fork every ten seconds; extra data and deployed code change as required."""
     names = ["regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus",
              "jovian", "karst"]  # fmt: skip
     times = {f"{name}Time": 10 * (index + 2) for index, name in enumerate(names)}

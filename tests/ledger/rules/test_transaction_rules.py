@@ -44,7 +44,7 @@ CREATOR = bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0")
     ],
 )
 def test_known_addresses(nonce: int, address: str) -> None:
-    """Of a creator that many explanations of the rule use."""
+    """Of a creator that is used in many explanations of the rule."""
     assert created_address(CREATOR, nonce).hex() == address
 
 

@@ -1,4 +1,4 @@
-"""A chain through a log: stores that have nothing but its commits become the same."""
+"""A chain through a log: stores built from its commits alone become equal."""
 
 import random
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 class Recorded:
-    """Commits that go to a store and are kept as messages."""
+    """Commits to a store that are also recorded as messages."""
 
     def __init__(self) -> None:
         self.log: list[Message] = []
@@ -56,7 +56,7 @@ def maintain(store: Store) -> None:
 
 
 def rows(view: View) -> dict[bytes, bytes]:
-    """All rows that the log makes."""
+    """All rows that the log determines."""
     found = (view.rows(bytes((first,)), 1 << 20) for first in range(256))
     return {key: row for each in found for key, row in each if key[:1] not in LOCAL}
 

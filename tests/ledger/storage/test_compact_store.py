@@ -1,4 +1,4 @@
-"""A store is replaced by its compacted copy, or stays as it was."""
+"""A store is replaced by its compacted copy, or stays unchanged."""
 
 import signal
 import struct
@@ -21,12 +21,12 @@ MAGIC = 0xBEEFC0DE
 
 
 def nobody(_written: int, _expected: int) -> None:
-    """Who is told how far it is."""
+    """Ignore progress reports."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A store with a block, something like a configuration, and free pages."""
+    """A store with a block, a configuration row, and free pages."""
     with Store(str(tmp_path / "store"), write=True) as store:
         append(store, balance(ALICE, 7))
         store.put_rows([(CONFIG, b"{}")], [])
@@ -47,7 +47,7 @@ def check_whole(folder: Path) -> None:
 
 
 def numbers(file: Path) -> list[int]:
-    """The numbers of both meta pages."""
+    """The transaction numbers of both meta pages."""
     data = file.read_bytes()[:8192]
     metas = [META.unpack_from(data, at) for at in (0, 4096)]
     assert all(meta[0] == MAGIC for meta in metas)
@@ -67,7 +67,7 @@ def test_the_copy_is_in_its_place_and_nothing_else_is_left(folder: Path) -> None
 
 
 def test_both_meta_pages_are_of_the_chain(folder: Path) -> None:
-    """A process that opened the store before chooses between them by an old number."""
+    """A process that has the store open chooses between them by an old number."""
     compact_store(folder, nobody)
     assert sorted(numbers(folder / "data.mdb")) == [1, 2]
 
@@ -88,7 +88,7 @@ with store.view() as view:
 def test_readers_of_the_old_file_and_of_the_new_one_do_each_other_no_harm(
     folder: Path, commits: int
 ) -> None:
-    """LMDB's table of readers stays, with the last number of the old file: odd or even."""
+    """LMDB's reader table remains, with the last number of the old file: odd or even."""
     with Store(str(folder), write=True) as store:
         for _ in range(commits):
             append(store)
@@ -110,7 +110,7 @@ def test_readers_of_the_old_file_and_of_the_new_one_do_each_other_no_harm(
 
 
 class Killed(BaseException):
-    """The end of the process, as far as the code can tell."""
+    """Simulates the end of the process."""
 
 
 @pytest.mark.parametrize("moment", ["write_copy", "_settle", "sync"])

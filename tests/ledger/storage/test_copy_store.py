@@ -1,4 +1,4 @@
-"""Compacted copies: whole, durable, and nothing else under their name."""
+"""Compacted copies: whole, durable, and alone under their name."""
 
 from pathlib import Path
 from stat import S_IMODE
@@ -13,7 +13,7 @@ from support.payloads.small_store import ALICE, append, balance
 
 
 def nobody(_written: int, _expected: int) -> None:
-    """Who is told how far it is."""
+    """Ignore progress reports."""
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
-"""Damaged chains: each is refused at the right block, and nothing of that block is stored.
+"""Damaged chains: each is rejected at the right block, and nothing of that block is stored.
 
-The named kinds run on the example chain and on a longer one; random bits are flipped in
-both.
+The named kinds run on the example chain and on a longer one; random bits are flipped in both.
 """
 
 import json
@@ -56,7 +55,7 @@ Damage = Callable[[Blocks], None]
 
 
 def flip(data: bytes, bit: int) -> bytes:
-    """The same bytes with one bit the other way."""
+    """Flip one bit."""
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << (bit % 8)
     return bytes(changed)
@@ -91,14 +90,14 @@ def list_that_is_no_block(blocks: Blocks) -> None:
 
 
 def long_form_of_a_length(blocks: Blocks) -> None:
-    """The same block with its length in more bytes than it needs."""
+    """Encode the block's length in more bytes than necessary."""
     item = blocks.items[6]
     width = item[0] - 0xF7
     blocks.items[6] = bytes([item[0] + 1, 0]) + item[1 : 1 + width] + item[1 + width :]
 
 
 def uncle_with(**fields: Any) -> Damage:  # noqa: ANN401, header fields
-    """Change an uncle, with the ommers hash that then fits."""
+    """Change an uncle, and adapt the ommers hash."""
 
     def damage(blocks: Blocks) -> None:
         uncles = (blocks.block(3).uncles[0].replace(**fields),)
@@ -128,8 +127,8 @@ def uncle_of_another_block(blocks: Blocks) -> None:
     blocks.replace(3, uncles=(blocks.block(2).header,))
 
 
-# Every kind of damage that both chains know: its name, what it does, the block at which
-# it is refused, and what the refusal says. Both chains have an uncle in block 3.
+# Every kind of damage for both chains: its name, the change, the block at which it is rejected, and
+# the error. Both chains have an uncle in block 3.
 KINDS: list[tuple[str, Damage, int, str]] = [
     ("parent hash", header(5, parent_hash=bytes(32)), 5, "parent hash: expected 0x"),
     ("number", add_to(5, "number"), 5, "number: expected 5, found 6"),
@@ -160,7 +159,7 @@ KINDS: list[tuple[str, Damage, int, str]] = [
 
 
 def refusal(data: Path, files: ChainFiles, chain: bytes) -> ImportFailure:
-    """Import a damaged chain with its fork choice, and give back why it was refused."""
+    """Import a damaged chain with its fork choice, and return the reason of the rejection."""
     with refusing(ImportFailure) as caught:
         import_bytes(data, files.genesis.read_bytes(), chain, files.fork_choice.read_bytes())
     assert "\n" not in str(caught.value)
@@ -332,14 +331,14 @@ def test_genesis_of_another_chain_is_refused(example: ChainFiles, tmp_path: Path
 
 @dataclass(frozen=True)
 class Flip:
-    """One bit of the file, and the block it belongs to."""
+    """One bit of the file, and its block."""
 
     bit: int
     number: int
 
 
 def random_flips(items: list[bytes], count: int, seed: int) -> Iterator[Flip]:
-    """Bits of the file at random; each block is as likely as its length."""
+    """Random bits of the file, uniformly distributed."""
     chance = random.Random(seed)
     ends = [0]
     for item in items:
@@ -353,7 +352,7 @@ def random_flips(items: list[bytes], count: int, seed: int) -> Iterator[Flip]:
 def stores_before_each_block(
     long_chain: ChainFiles, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A folder with the store as it was before each block of the long chain."""
+    """Folders with the store before each block of the long chain."""
     folder = tmp_path_factory.mktemp("before")
     genesis, items = long_chain.genesis.read_bytes(), long_chain.items()
     import_bytes(folder / "growing", genesis, b"")
@@ -364,7 +363,7 @@ def stores_before_each_block(
 
 
 def check_flip(data: Path, files: ChainFiles, chain: bytes, flipped: Flip) -> None:
-    """A flip is refused at its block, or at the next one where only that can know."""
+    """Check that a flip is rejected at its block, or at the next one if only that can detect it."""
     failure = refusal(data, files, flip(chain, flipped.bit))
     assert isinstance(failure, BadBlock), failure
     if failure.number != flipped.number:
@@ -375,7 +374,7 @@ def check_flip(data: Path, files: ChainFiles, chain: bytes, flipped: Flip) -> No
 def test_random_bits_of_the_long_chain(
     long_chain: ChainFiles, stores_before_each_block: Path, tmp_path: Path
 ) -> None:
-    """Each import goes on from the block before the flipped one, which spares what is the same."""
+    """Each import continues from the block before the flipped one, which saves time."""
     chain = long_chain.chain.read_bytes()
     for count, flipped in enumerate(random_flips(long_chain.items(), FLIPS, seed=1)):
         data = tmp_path / str(count)

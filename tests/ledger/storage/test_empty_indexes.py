@@ -1,4 +1,4 @@
-"""Indices in which nothing happened: what is stored of them, and how they are found."""
+"""Empty indices: their stored rows, and how they are found."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def chain(tmp_path: Path) -> DevChain:
 
 
 def balances_by_place(chain: DevChain, flashblocks: list[Flashblock]) -> list[int]:
-    """What somebody had after each of these, found by their places."""
+    """The balance of an account at each of these positions."""
     with chain.store.view() as view:
         found = []
         for each in flashblocks:
@@ -167,6 +167,6 @@ def test_an_empty_index_writes_two_pages_and_the_number_of_its_commit(chain: Dev
 
 
 def written_bytes() -> int:
-    """What this process has given to the system to write so far."""
+    """The bytes that this process has written so far."""
     io = Path("/proc/self/io").read_text("ascii")
     return next(int(line.split()[1]) for line in io.splitlines() if line.startswith("wchar"))

@@ -1,4 +1,4 @@
-"""Rows of followed chains: values are read as written, and anything else is damage."""
+"""Rows of followed chains: a round trip of values; anything else is damage."""
 
 from pathlib import Path
 

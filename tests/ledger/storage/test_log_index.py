@@ -1,4 +1,4 @@
-"""The index of logs against a plain scan, through blocks, reorganisations, turns and restarts.
+"""The index of logs, compared with a plain scan, through blocks, reorganisations and restarts.
 
 Sections are made small, so that a few blocks fill and merge all sizes.
 """
@@ -71,7 +71,7 @@ def hex_word(number: int) -> str:
 
 
 def check(store: Store) -> None:
-    """Every filter finds what a scan of the receipts finds."""
+    """Check that every filter gives the same result as a scan of the receipts."""
     with asking(store) as client:
         last = int(client.ask("eth_blockNumber"), 16)
         logs = all_logs(client, last)
@@ -141,7 +141,7 @@ def ends(store: Store) -> tuple[int, int, int]:
 
 
 def sections(view: View) -> list[Section]:
-    """Those that have rows, each once."""
+    """Sections with rows, each once."""
     found = view.rows(LOGS.key, 1000)
     return list(dict.fromkeys(section_index.section_of_key(key) for key, _ in found[1:]))
 
@@ -160,7 +160,7 @@ def test_sections_are_merged_and_their_parts_deleted(chain: Chain) -> None:
 
 
 def test_the_index_is_read_and_the_headers_behind_it_are_not(chain: Chain) -> None:
-    """A block whose entry is taken away is not found: so it was looked for in the index."""
+    """A block with a removed entry is not found: this proves that the index was used."""
     for slot in (0, 1, 0, 1):
         grow(chain, [(0, slot)])
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)
@@ -200,7 +200,7 @@ def test_an_index_that_grew_before_the_rewind_was_committed_is_lowered_too(chain
 
 
 def test_an_index_of_another_branch_counts_for_nothing(chain: Chain) -> None:
-    """As a version that knows no index would leave it behind after a reorganisation."""
+    """A version without indexing would leave it behind after a reorganisation."""
     for _ in range(4):
         grow(chain, [(0, 1)])
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)

@@ -1,4 +1,4 @@
-"""Rows of partial blocks say what was written, and stand where they are looked for."""
+"""Rows of partial blocks: contents and keys."""
 
 from hypothesis import given
 from hypothesis import strategies as st

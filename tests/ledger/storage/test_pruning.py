@@ -1,4 +1,4 @@
-"""Rows of old partials go, the bodies of sealed blocks stay."""
+"""Rows of old partial blocks are pruned, the bodies of sealed blocks stay."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def chain(tmp_path: Path) -> Chain:
 
 
 def grow(chain: Chain, blocks: int) -> None:
-    """So many blocks of three indices; the last begins the one after."""
+    """Add this many blocks of three indices; the last call begins the next block."""
     if chain.block.index == 0:
         chain.add(chain.deposit())
     for _ in range(blocks):
@@ -134,7 +134,7 @@ def test_pruning_goes_on_after_a_restart_and_with_another_retention(tmp_path: Pa
 
 
 def test_rows_that_are_no_bodies_stop_growing(chain: Chain) -> None:
-    """What remains per block is its body; the number of other rows is bounded."""
+    """Only the body remains per block; the number of other rows is bounded."""
     counts = []
     for _ in range(4):
         grow(chain, 2 * KEPT)

@@ -1,4 +1,4 @@
-"""Rows of removed blocks: written by a rewind, kept as long as partials, then pruned."""
+"""Rows of removed blocks: written by a rewind, kept as long as partial blocks, then pruned."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_any_other_row_is_read_or_damage(other: bytes, start: int, stop: int) ->
 
 
 def grow(chain: Chain, blocks: int) -> None:
-    """So many blocks are sealed, each with a log."""
+    """Seal this many blocks, each with a log."""
     if not chain.block.partials:
         chain.add(chain.deposit())
     for number in range(blocks):

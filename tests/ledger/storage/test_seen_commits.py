@@ -1,4 +1,4 @@
-"""What the processes of a service have seen of each chain, in a page that they share."""
+"""The last commits that the processes of a service have seen, in a shared page."""
 
 from foreblock.ledger.storage.store_watch import SeenCommit, open_seen, seen_page
 

@@ -1,4 +1,4 @@
-"""Another store under the same name, and what takes the place of one that cannot be served."""
+"""Another store under the same name, and the replacement of one that cannot be served."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The rows of templates: what is put is read, and anything else is damage."""
+"""The rows of templates: a round trip of values; anything else is damage."""
 
 from pathlib import Path
 

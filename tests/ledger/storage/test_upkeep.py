@@ -1,4 +1,4 @@
-"""The store's own work: when it is done, how much at a time, and what it costs to be idle."""
+"""The store's own maintenance: its schedule, its slices, and its idle cost."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The index of addresses against a plain scan, through blocks, reorganisations, turns, restarts.
+"""The index of addresses, compared with a plain scan, through blocks, reorganisations and restarts.
 
 Sections are made small, so that a few blocks fill and merge all sizes.
 """
@@ -47,11 +47,11 @@ pytestmark = pytest.mark.usefixtures("small_sections")
 
 @pytest.fixture(autouse=True)
 def short_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address_indexing, "JOB_S", 0.0)  # one block in a job
+    monkeypatch.setattr(address_indexing, "JOB_S", 0.0)  # one block per job
 
 
 def transaction(chain: Chain, kind: int) -> Transaction:
-    """One of a few transactions, with and without calls inside."""
+    """One of a few transactions, with and without inner calls."""
     who = kind % 3
     match kind // 3:
         case 0:
@@ -61,7 +61,7 @@ def transaction(chain: Chain, kind: int) -> Transaction:
         case 2:
             return chain.signed(who, FACTORY, 0, MAKES_MORTAL)  # creates it, or fails to
         case _:
-            return chain.signed(who, MORTAL, 0)  # ends itself, if it is there
+            return chain.signed(who, MORTAL, 0)  # destroys itself, if it exists
 
 
 def grow(chain: Chain, kinds: list[int]) -> None:
@@ -75,8 +75,8 @@ def grow(chain: Chain, kinds: list[int]) -> None:
 
 
 def check(chain: Chain) -> int:
-    """Every page is what a scan finds, with what was pre-confirmed."""
-    # What has no row is run again, however much that is.
+    """Check that every page equals the result of a scan, including pre-confirmed blocks."""
+    # Any number of blocks without rows is executed again.
     with (
         thresholds(searched_traces=1 << 20),
         asker(Ledger(chain.store, clock=chain.clock)) as client,
@@ -85,7 +85,7 @@ def check(chain: Chain) -> int:
 
 
 class Delayed(Executor):
-    """Runs a job at once, and says so later."""
+    """Runs a job immediately, and reports it later."""
 
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -97,14 +97,14 @@ class Delayed(Executor):
         return future
 
     def tell(self) -> None:
-        """Say that the jobs are done."""
+        """Report that the jobs are done."""
         for each in self.waiting:
             each()
         self.waiting.clear()
 
 
 def settle(chain: Chain, indexing: AddressIndexing, thread: Delayed) -> None:
-    """Take turns until nothing is due."""
+    """Take turns until no work is due."""
     while indexing.turn(chain.writer.latest.number) or thread.waiting:
         thread.tell()
 
@@ -169,7 +169,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 def test_sections_and_rows_are_read(chain: Chain) -> None:
-    """A block is not found without its entry, and runs again without its row."""
+    """A block is not found without its entry, and is executed again without its row."""
     for _ in range(5):
         grow(chain, [0])
     AddressIndexing(chain.store).catch_up(chain.writer.latest.number)
@@ -188,7 +188,7 @@ def test_sections_and_rows_are_read(chain: Chain) -> None:
         assert blocks() == ["0x5", "0x4", "0x3", "0x2", "0x1"]
         chain.store.put_rows([], [touched_key(5)])
         assert len(blocks()) == 5
-        # Without its entries it does not count, and no other branch's row does.
+        # Without its entries it is ignored, and so are rows of other branches.
         chain.store.put_rows([(touched_key(5), row[:33])], [])
         assert blocks() == ["0x4", "0x3", "0x2", "0x1"]
         chain.store.put_rows([(touched_key(5), bytes(32) + row[32:33])], [])

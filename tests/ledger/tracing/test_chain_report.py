@@ -1,4 +1,4 @@
-"""What is told of a chain: transactions with what they logged, blocks, and what is taken back."""
+"""The printed report of a chain: transactions with their logs, blocks, and removals."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ ALICE, BOB = ACCOUNTS[:2]
 LOGGING, REVERTING, CALLING = (bytes([number]) * 20 for number in (0xC1, 0xC2, 0xC3))
 DATA_TO_MEMORY = ("CALLDATASIZE", 0, 0, "CALLDATACOPY")
 CODE = {
-    # Each does it with the data that it is called with.
+    # Each acts on its call data.
     LOGGING: code(*DATA_TO_MEMORY, 0, 0, "CALLDATASIZE", 0, CONSOLE, "GAS", "STATICCALL"),
     REVERTING: code(*DATA_TO_MEMORY, "CALLDATASIZE", 0, "REVERT"),
     CALLING: code(
@@ -52,12 +52,12 @@ def report(chain: DevChain) -> ChainReport:
 
 
 def told(report: ChainReport, *, traces: bool = False) -> list[str]:
-    """The lines of what happened."""
+    """The reported lines."""
     return [line for text in report.report(traces=traces) for line in text.split("\n")]
 
 
 def run(chain: DevChain, to: bytes | None, data: bytes = b"", value: int = 0) -> Transaction:
-    """Send a transaction of the first account, which is mined at once."""
+    """Send a transaction of the first account, which is mined immediately."""
     nonce = chain.sequencer.next_nonce(ALICE.address)
     transaction = send(ALICE, nonce, to, value, data=data, gas=200_000)
     chain.submit(transaction)

@@ -1,8 +1,8 @@
 """Lines of console.log: every overload of Hardhat's and Foundry's libraries, and their formats.
 
 `console_vectors.json` has the selectors of all overloads of the libraries of Hardhat 2.10, which
-hashed `uint`, and 2.29; what the latter sends when it is compiled with solc 0.8.30 and called;
-and texts with specifiers. Each line is what anvil 1.7.1 printed for it.
+hashed `uint`, and 2.29; calls of the latter, compiled with solc 0.8.30; and texts with specifiers.
+Each line is anvil 1.7.1's output for it.
 """
 
 import json
@@ -47,7 +47,7 @@ def test_specifiers_mean_what_they_mean_to_anvil(
 
 
 def test_too_many_decimals_are_no_specifier() -> None:
-    """anvil ends at these."""
+    """anvil stops at these."""
     assert logged_line(call_data("log(string,uint256)", b"%1025e", 1)) == "%1025e 1"
     assert logged_line(call_data("log(string,uint256)", b"%99999999e", 1)) == "%99999999e 1"
     assert logged_line(call_data("log(string,uint256)", b"%e", 0)) == "0e0"

@@ -1,7 +1,7 @@
-"""A headless chromium, driven over its DevTools protocol.
+"""A headless Chromium, driven over its DevTools protocol.
 
-The protocol is JSON over WebSocket, for which `websockets` is there already: no driver to install,
-and none whose version has to fit the browser's.
+The protocol is JSON over WebSocket, which `websockets` already speaks: no driver to install and no
+driver version to match with the browser's.
 """
 
 import itertools
@@ -37,7 +37,7 @@ Listener = Callable[[str, dict[str, Any]], None]
 
 
 def find_chromium() -> str:
-    """The path of the browser; skips the test where there is none."""
+    """Return the path of the browser; skip the test if none is installed."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(MISSING)
@@ -45,7 +45,7 @@ def find_chromium() -> str:
 
 
 class Browser:
-    """A running browser: commands to it and its targets, and their events."""
+    """A running browser: sends commands to it and its targets, and delivers their events."""
 
     def __init__(self, socket: ClientConnection, pid: int) -> None:
         self.pid = pid
@@ -56,11 +56,11 @@ class Browser:
         threading.Thread(target=self._read, daemon=True).start()
 
     def listen(self, session: str, listener: Listener) -> None:
-        """Call with name and parameters of every event of a session, in another thread."""
+        """Register a callback for every event of a session; it runs in another thread."""
         self._listeners[session] = listener
 
     def command(self, method: str, params: dict[str, Any], session: str = "") -> dict[str, Any]:
-        """The result of a command. Raises what the browser refuses."""
+        """Return the result of a command. Raises if the browser rejects it."""
         number = next(self._ids)
         answer: Future[dict[str, Any]] = Future()
         self._waiting[number] = answer
@@ -86,7 +86,7 @@ class Browser:
 
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """A browser with a profile of its own, from its start to the end of its processes."""
+    """A browser with its own profile, until all its processes have ended."""
     path = find_chromium()
     with tempfile.TemporaryDirectory(prefix="foreblock-", ignore_cleanup_errors=True) as at:
         process = subprocess.Popen(

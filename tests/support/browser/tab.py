@@ -1,4 +1,4 @@
-"""A tab of a browser: what a person does in it, and what it did that nobody should see."""
+"""A browser tab: user actions, and problems that the page must not have."""
 
 import base64
 import json
@@ -25,15 +25,15 @@ class Tab:
         attached = {"targetId": self.target, "flatten": True}
         self._session = browser.command("Target.attachToTarget", attached)["sessionId"]
         self._lock = threading.Lock()
-        self.problems: list[str] = []  # errors in the console, exceptions, broken policies
-        self.requested: list[str] = []  # URLs, those of WebSockets too
-        self.sent: deque[str] = deque(maxlen=1000)  # messages over WebSocket, the last ones
+        self.problems: list[str] = []  # console errors, exceptions, violated policies
+        self.requested: list[str] = []  # URLs, including those of WebSockets
+        self.sent: deque[str] = deque(maxlen=1000)  # the latest messages over WebSocket
         browser.listen(self._session, self._hear)
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):
             self.do(f"{domain}.enable")
 
     def do(self, method: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401, JSON
-        """The result of a command to this tab."""
+        """Return the result of a command to this tab."""
         return self.browser.command(method, params, self._session)
 
     def _hear(self, event: str, params: dict[str, Any]) -> None:
@@ -59,30 +59,30 @@ class Tab:
                     pass
 
     def forgive(self) -> None:
-        """Forget problems that a test has caused on purpose."""
+        """Clear problems that a test has caused on purpose."""
         with self._lock:
             self.problems.clear()
 
     def has_sent(self, part: str) -> bool:
-        """Whether one of the last messages over WebSocket has this text."""
+        """Return whether a recent WebSocket message contains this text."""
         with self._lock:
             return any(part in each for each in self.sent)
 
     @property
     def origins(self) -> set[str]:
-        """Hosts and ports of everything that was requested."""
+        """Hosts and ports of all requests."""
         with self._lock:
             parts = [urlsplit(url) for url in self.requested]
         return {part.netloc for part in parts if part.scheme not in ("about", "data")}
 
-    # What a person does.
+    # User actions.
 
     def open(self, url: str) -> None:
         self.do("Page.navigate", url=url)
         self.wait("document.readyState === 'complete'", f"{url} is loaded")
 
     def look(self, *, width: int = 1440, height: int = 900, dark: bool = False) -> None:
-        """The size of the window, and whether the system is dark."""
+        """Set the window size and the system's colour scheme."""
         phone = width < 600
         self.do(
             "Emulation.setDeviceMetricsOverride",
@@ -103,10 +103,10 @@ class Tab:
     def click(self, selector: str) -> None:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
-    # What it shows.
+    # Page content.
 
     def evaluate(self, expression: str) -> Any:  # noqa: ANN401, JSON
-        """The value of an expression in the page."""
+        """Return the value of an expression in the page."""
         found = self.do(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
@@ -115,12 +115,12 @@ class Tab:
         return found["result"].get("value")
 
     def text(self, selector: str) -> str:
-        """The visible text of the first element, or nothing."""
+        """Return the visible text of the first matching element, or an empty text."""
         found = self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
         return str(found)
 
     def wait(self, expression: str, what: str) -> Any:  # noqa: ANN401, JSON
-        """The value of an expression once it is true, also if the page is loaded meanwhile."""
+        """Return the value of an expression once it is true, even across page loads."""
 
         def value() -> Any:  # noqa: ANN401, JSON
             try:
@@ -140,12 +140,12 @@ class Tab:
         return until(found, f"{part!r} shows")
 
     def picture(self, path: Path) -> None:
-        """Write what the window shows as PNG."""
+        """Write a screenshot as PNG."""
         data = self.do("Page.captureScreenshot", format="png")["data"]
         path.write_bytes(base64.b64decode(data))
 
     def heap_bytes(self) -> int:
-        """Bytes of JavaScript objects that are in use, after garbage was collected."""
+        """Return the bytes of live JavaScript objects, after garbage collection."""
         self.do("HeapProfiler.collectGarbage")
         used: int = int(self.do("Runtime.getHeapUsage")["usedSize"])
         return used

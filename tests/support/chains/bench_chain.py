@@ -1,6 +1,6 @@
 """The blocks of `foreblock bench rpc`, signed and executed.
 
-Run this file to make them anew; a test compares.
+Run this file to generate them again; a test compares.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ GWEI = 10**9
 
 
 def transfer(nonce: int, payee: int) -> bytes:
-    """One wei to one of the accounts; each time from the same sender."""
+    """Transfer one wei to one of the accounts, always from the same sender."""
     return signed(nonce, chain.ACCOUNTS[-1 - payee], value=1, gas=21_000)
 
 
@@ -33,7 +33,7 @@ def signed(nonce: int, to: bytes, *, gas: int, value: int = 0, data: bytes = b""
 
 
 def build(folder: Path) -> bytes:
-    """The blocks, back to back."""
+    """Build the blocks in sequence."""
     builder = ChainBuilder(folder, chain.genesis())
     transfers, logs = chain.TRANSFERS, chain.LOGS
     blocks = [

@@ -1,8 +1,8 @@
-"""Make blocks that are right: execute what is asked for and fill in what came of it.
+"""Build valid blocks: execute the given transactions and fill in the header.
 
-The results are as good as the engine, so a chain built here proves nothing about
-execution; published chains do that. It is for everything around it: damage, resuming,
-forks that no published chain at hand has.
+The results are as correct as the engine, so a chain built here proves nothing about execution;
+published chains do that. It serves tests of everything else: damage, resuming, and forks that no
+published chain covers.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from foreblock.ledger.storage.open_store import begin_chain
 
 
 class ChainBuilder:
-    """A chain in a store of its own, and the blocks it was made of."""
+    """A chain in its own store, and its blocks."""
 
     def __init__(self, folder: Path, genesis: bytes) -> None:
         self.store = Store(str(folder), write=True)
@@ -58,7 +58,7 @@ class ChainBuilder:
         withdrawals: Sequence[Withdrawal] = (),
         **fields: Any,  # noqa: ANN401, they are header fields of any type
     ) -> Block:
-        """Build the next block, ten seconds after the last, and store it."""
+        """Build the next block, ten seconds after the last one, and store it."""
         block = self.build(transactions, uncles, withdrawals, **fields)
         chain = Chain(self.store, self.profile)
         chain.add(block)
@@ -74,7 +74,7 @@ class ChainBuilder:
         withdrawals: Sequence[Withdrawal] = (),
         **fields: Any,  # noqa: ANN401, as above
     ) -> Block:
-        """Build a block that could come next, without storing it."""
+        """Build a valid next block without storing it."""
         tip = self.tip
         time = fields.pop("timestamp", tip.header.timestamp + 10)
         rules = tip.rules_of_next(time, self.profile)
@@ -119,7 +119,7 @@ class ChainBuilder:
         return header
 
     def _executed(self, block: Block, rules: Rules, tip: ChainHead) -> Header:
-        """The header with everything that execution gives."""
+        """Return the header with all fields that execution determines."""
         homestead = rules.ethereum >= EthereumFork.HOMESTEAD
         transactions = decode_transactions(block.transactions, homestead=homestead)
         with self.store.view() as view:

@@ -15,7 +15,7 @@ WRITES = bytes.fromhex(code(0, "CALLDATALOAD", 1, "SSTORE", 0, "CALLDATALOAD", 0
 
 
 def busy_chain(folder: Path) -> DevChain:
-    """Some twenty blocks with transfers, logs and state edits; states of the last ten are kept."""
+    """Build some twenty blocks with transfers, logs and state edits; keep the last ten states."""
     chain = DevChain(folder, keep_states=10, keep_partials=4)
     chain.execute(SetAccount(CONTRACT, code=WRITES, balance=(7).to_bytes(32)))
     run_blocks(chain, 20)
@@ -23,7 +23,7 @@ def busy_chain(folder: Path) -> DevChain:
 
 
 def run_blocks(chain: DevChain, count: int) -> None:
-    """Let blocks pass, each with a transfer and a call that logs."""
+    """Produce blocks, each with a transfer and a call that logs."""
     for _ in range(count):
         nonces = [chain.sequencer.next_nonce(each.address) for each in ACCOUNTS[:2]]
         word = (1 + nonces[1] % 3).to_bytes(32)
@@ -34,7 +34,7 @@ def run_blocks(chain: DevChain, count: int) -> None:
 
 
 class Chained:
-    """Commits of epoch 3, each with a link that names those before it."""
+    """Commits of epoch 3, each with a link to the previous ones."""
 
     def __init__(self) -> None:
         self.link = bytes(32)
@@ -48,7 +48,7 @@ class Chained:
 
 
 def logged_chain(folder: Path) -> tuple[DevChain, Chained]:
-    """A chain with a few blocks, and where its commits are in its log."""
+    """A chain with a few blocks, and the positions of its commits in its log."""
     commits = Chained()
     chain = DevChain(folder, ChainSettings(seed=3), commits=commits)
     pay(chain, 6)
@@ -56,7 +56,7 @@ def logged_chain(folder: Path) -> tuple[DevChain, Chained]:
 
 
 def pay(chain: DevChain, seconds: int) -> None:
-    """Let time go by, with payments."""
+    """Advance time, with payments."""
     for _ in range(seconds):
         for who in ACCOUNTS[:2]:
             chain.submit(send(who, chain.sequencer.next_nonce(who.address)))

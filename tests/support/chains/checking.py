@@ -1,4 +1,4 @@
-"""Check a dev chain by the rules of the import, and by a follower that trusts its feed."""
+"""Check a dev chain by the import rules, and with a follower that trusts its feed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +19,12 @@ SOMEBODY = "0x" + ACCOUNTS[0].address.hex()
 
 
 def check_by_import(chain: DevChain, folder: Path) -> None:
-    """Every sealed block passes every rule of the import, on a store of its own."""
+    """Check every sealed block by all import rules, on a separate store."""
     check_blocks_by_import(chain, chain.sealed(), folder)
 
 
 def check_blocks_by_import(chain: DevChain, blocks: Sequence[Block], folder: Path) -> None:
-    """The same for the first blocks of a chain."""
+    """Check the first blocks of a chain in this way."""
     with Store(str(folder), write=True) as store:
         begin_chain(store, chain.genesis)
         importing = Chain(store, chain.writer.profile)
@@ -35,7 +35,7 @@ def check_blocks_by_import(chain: DevChain, blocks: Sequence[Block], folder: Pat
 
 
 def check_unknown(client: Asker, blocks: set[str], transactions: set[str]) -> None:
-    """No name of these finds anything."""
+    """Check that none of these names resolves."""
     for block in blocks:
         for named in (block, {"blockHash": block}):
             refusal = client.ask("eth_getBalance", SOMEBODY, named)
@@ -58,7 +58,7 @@ def check_unknown(client: Asker, blocks: set[str], transactions: set[str]) -> No
 
 
 class DevFollower:
-    """A follower with its store; it believes state edits or not."""
+    """A follower with its store, with or without trust in state edits."""
 
     def __init__(self, folder: Path, chain: DevChain, *, accept_state_edits: bool) -> None:
         self.chain = chain
@@ -77,7 +77,7 @@ class DevFollower:
         )
 
     def catch_up(self) -> None:
-        """Hear all that is new."""
+        """Process all new messages."""
         for each in self.chain.published[self.heard :]:
             message = decode(encode(each))
             assert isinstance(message, Flashblock)
@@ -87,7 +87,7 @@ class DevFollower:
         self.heard = len(self.chain.published)
 
     def settle(self) -> None:
-        """Do all that is due."""
+        """Do all due work."""
         while self.follower.next_due_ns == 0:
             self.follower.tick()
 

@@ -1,6 +1,6 @@
-"""A dev chain in one process, whose clock a test drives, with the rules of any fork.
+"""A dev chain in one process with a driven clock and the rules of any fork.
 
-The last part has transactions that only chains with Ethereum's rules accept.
+The last part has transactions that are valid only under Ethereum's rules.
 """
 
 import gc
@@ -52,7 +52,7 @@ def send(
     tip: int = GWEI,
     cap: int = 100 * GWEI,
 ) -> Transaction:
-    """A transaction of a dev account."""
+    """Sign a transaction of a dev account."""
     message = Message(
         sender=who.address,
         to=to,
@@ -66,7 +66,7 @@ def send(
 
 
 class DevChain:
-    """A sequencer over a store in a folder; `run` lets time pass and does what is due."""
+    """A sequencer over a store in a folder; `run` advances time and does due work."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class DevChain:
         )
         self.clock = clock or DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
-        self.others: list[Flashblock] = []  # that contradict some of them
-        self.struck: list[Faults] = []  # that the feed is to have
+        self.others: list[Flashblock] = []  # flashblocks that contradict committed ones
+        self.struck: list[Faults] = []  # faults injected into the feed
         self.open()
 
     def open(self) -> None:
@@ -139,17 +139,17 @@ class DevChain:
         self.published.append(flashblock)
 
     def contradict(self, other: Flashblock) -> None:
-        """Called with a flashblock that contradicts the next committed one."""
+        """Called with each flashblock that contradicts the next committed one."""
         self.others.append(other)
 
     def kill(self) -> None:
-        """End without a word, as a killed process does."""
+        """End without cleanup, as a killed process does."""
         del self.sequencer, self.writer
-        gc.collect()  # what holds a view goes with its holder, and they hold each other
+        gc.collect()  # views are freed with their holders, which form reference cycles
         self.store.close()
 
     def settle(self) -> None:
-        """Do everything that is due now, and all work behind the head."""
+        """Do all due work, including work behind the head."""
         while self._is_due or self.sequencer.is_behind:
             self.sequencer.tick()
 
@@ -158,7 +158,7 @@ class DevChain:
         return self.sequencer.next_due_ns <= self.clock.monotonic_ns()
 
     def run(self, milliseconds: int) -> list[Flashblock]:
-        """Let time pass; gives what was published meanwhile."""
+        """Advance time; return the flashblocks published meanwhile."""
         before = len(self.published)
         end = self.clock.monotonic_ns() + milliseconds * MS
         while (due := self.sequencer.next_due_ns) <= end:
@@ -168,7 +168,7 @@ class DevChain:
         return self.published[before:]
 
     def stall(self, milliseconds: int) -> list[Flashblock]:
-        """Let time pass in which nothing is done, as on a machine that sleeps; then go on."""
+        """Advance time without doing any work, as on a suspended machine; then continue."""
         before = len(self.published)
         self.clock.advance(milliseconds * MS)
         self.settle()
@@ -180,7 +180,7 @@ class DevChain:
         self.sequencer.settle()
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
-        """Carry out a command."""
+        """Execute a command."""
         return execute(self.sequencer, command)
 
     def pending_balance(self, address: bytes) -> int:
@@ -215,12 +215,12 @@ def sealed_block(view: View, number: int) -> Block:
 
 
 def indices(flashblocks: list[Flashblock]) -> list[tuple[int, int]]:
-    """Where flashblocks stand."""
+    """The block and index of each flashblock."""
     return [(each.block_number, each.index) for each in flashblocks]
 
 
 def places(flashblocks: list[Flashblock]) -> dict[bytes, tuple[int, int]]:
-    """In which block and index each transaction stands."""
+    """The block and index of each transaction."""
     return {
         raw: (each.block_number, each.index)
         for each in flashblocks
@@ -256,7 +256,7 @@ def blob_transaction(
     sidecar: bool = True,
     commits: bool = True,
 ) -> str:
-    """A transaction of type 3 with that many blobs, as it is sent."""
+    """A transaction of type 3 with this many blobs, in network form."""
     commitments = [bytes([nonce, at]) * 24 for at in range(blobs)]
     hashes = [b"\1" + hashlib.sha256(each).digest()[1:] for each in commitments]
     fields: list[Any] = [31337, nonce, GWEI, 100 * GWEI, 21_000, NOBODY, 1, b"", []]

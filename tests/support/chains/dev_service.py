@@ -1,4 +1,4 @@
-"""A dev chain and a service over it in one process: requests change the chain at once."""
+"""A dev chain and a service over it in one process: requests change the chain immediately."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from support.servers.asking import Asker, asker
 
 
 class InProcess:
-    """The ways to a sequencer in this process: submissions, commands and the pool."""
+    """The channels to a sequencer in this process: submissions, commands and the pool."""
 
     def __init__(self, chain: DevChain) -> None:
         self.chain = chain
@@ -45,7 +45,7 @@ class InProcess:
 
 
 class InProcessPool:
-    """The pool of such a sequencer."""
+    """The pool of this sequencer."""
 
     def __init__(self, chain: DevChain) -> None:
         self.chain = chain
@@ -76,9 +76,9 @@ def dev_service(
     methods: dict[str, Any] | None = None,
     **options: Any,  # noqa: ANN401, of the chain
 ) -> Iterator[tuple[DevChain, Asker]]:
-    """A chain, mined by transactions unless told otherwise, and a client of it.
+    """A chain, mined per transaction by default, and a client of it.
 
-    `sealed` is an ordinary node's view in the `ethereum` dialect, as at `/eth`. `methods` are
+    `sealed` is the view of an ordinary node in the `ethereum` dialect, as at `/eth`. `methods` are
     options of methods.
     """
     chain = DevChain(folder / "store", **({"mining": "automine"} | options))

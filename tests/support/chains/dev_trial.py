@@ -1,6 +1,6 @@
-"""Every step that users may take on a dev chain: requests as they send them, faults and kills.
+"""All steps that users may take on a dev chain: real requests, faults and kills.
 
-What is checked after each is in `held_chain`.
+`held_chain` has the checks that run after each step.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ CODES = (b"", b"\x00", LOGGER)
 NO_SIGNER = "No Signer available"
 WHO, ACTOR, TO, AMOUNT, DEPTH = range(3), range(2), range(len(PEOPLE)), range(10), range(4)
 LATER = (1, 13, 100)  # seconds
-# What may happen, and with which arguments.
+# Possible steps and their arguments.
 STEPS: dict[str, tuple[Sequence[Any], ...]] = {
     "send_raw": (WHO, (0, 0, 0, 1), TO),  # with this gap before its nonce
     "send": (WHO, TO),
@@ -53,7 +53,7 @@ STEPS: dict[str, tuple[Sequence[Any], ...]] = {
     "gas_limit": (AMOUNT,),
     "min_price": (AMOUNT,),
     "snapshot": (),
-    "revert": (DEPTH,),  # to which, counted from the last
+    "revert": (DEPTH,),  # target block, counted from the last one
     "reset": (),
     "rollback": (DEPTH,),
     "set_head": (DEPTH,),
@@ -99,7 +99,7 @@ class Trial(HeldChain):
         self.sent(sender.address, nonce, to, 1, hashed)
 
     def request(self, sender: bytes, to: int, value: int) -> dict[str, str]:
-        """With gas for the code of any time, and fees that every later base fee is below."""
+        """Build a request with enough gas for any code, and fees above every base fee."""
         fees = {"maxFeePerGas": hex(300 * GWEI), "maxPriorityFeePerGas": hex(GWEI)}
         paid = {"value": hex(value), "gas": hex(60_000), **fees}
         return {"from": hexed(sender), "to": hexed(PEOPLE[to]), **paid}
@@ -112,7 +112,7 @@ class Trial(HeldChain):
 
     def do_send_sync(self, who: int, to: int) -> None:
         if self.model.mining != "automine":
-            return  # nothing would mine it
+            return  # no block would include it
         sender = SENDERS[who].address
         nonce = self.model.next_nonce(sender)
         receipt = self.done("eth_sendTransactionSync", self.request(sender, to, 1))
@@ -198,7 +198,7 @@ class Trial(HeldChain):
         self.put(Set(PEOPLE[who], code=code))
 
     def do_slot(self, who: int, amount: int) -> None:
-        """Of an account that has a nonce: one that has only storage is empty."""
+        """Only for an account with a nonce: one that has only storage is empty."""
         address, slot = PEOPLE[who], amount % SLOTS
         nonce = max(self.model.world()[address].nonce, 1)
         self.done("anvil_setNonce", hexed(address), hex(nonce))
@@ -280,7 +280,7 @@ class Trial(HeldChain):
         self.done("hardhat_setPrevRandao", f"0x{amount:064x}")
 
     def do_gas_limit(self, amount: int) -> None:
-        if self.rules == "optimism":  # elsewhere a limit may move by a thousandth only
+        if self.rules == "optimism":  # elsewhere a limit may change by only a thousandth
             self.done("evm_setBlockGasLimit", hex(30_000_000 + amount))
 
     def do_min_price(self, amount: int) -> None:
@@ -334,7 +334,7 @@ class Trial(HeldChain):
         self.go_back(depth, "foreblock_reorg", depth, puts_back=True, empty=depth)
 
     def do_reorg_with(self, depth: int, has_key: bool, to: int) -> None:
-        """A reorganisation with a transaction in its last block, which is given as an object."""
+        """A reorganisation whose last block has a transaction, given as an object."""
         sender = SENDERS[0].address if has_key else ACTORS[0]
         if not 0 < depth <= self.model.height:
             return
@@ -355,7 +355,7 @@ class Trial(HeldChain):
         waiting, self.model.waiting = self.model.waiting, {}
         self.sent(sender, nonce, to, 0, hexed(made.hash))
         self.take_sealed(1)
-        # One that waited with this nonce has lost its place.
+        # A waiting transaction with this nonce has been replaced.
         self.model.waiting = {key: each for key, each in waiting.items() if key != (sender, nonce)}
 
     # --- Faults ------------------------------------------------------------------------

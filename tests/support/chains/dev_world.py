@@ -1,12 +1,12 @@
-"""A plain model of a dev chain with everything on it: accounts set by hand, transactions, branches.
+"""A plain model of a dev chain with all features: state edits, transactions, branches.
 
-It knows nothing of jobs, rows or the clock. A chain is a list of blocks, a block is a list of
-what happened in it, and a state is what happened up to a place, done again from the start. What
-seals a block is not modelled: `seal` takes what the chain has sealed, and refuses what cannot be.
+The model has no jobs, rows or clock. A chain is a list of blocks, a block is a list of changes, and
+a state is the result of replaying all changes up to a position. Sealing is not modelled: `seal`
+takes the block that the chain has sealed, and rejects an impossible one.
 
-In a block that is begun anew, or that loses its tail, accounts are set again first, and then the
-transactions run again; that is the order which the chain promises, and here it can be seen,
-because transactions pay the accounts that are set.
+In a block that is restarted, or that loses its tail, state edits are applied first and then the
+transactions run again. The chain promises this order, and the model verifies it, because
+transactions pay the edited accounts.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Set:
-    """Fields of an account, set by hand."""
+    """Account fields, edited by hand."""
 
     who: bytes
     balance: int | None = None
@@ -68,7 +68,7 @@ World = dict[bytes, Person]
 
 
 def world_of(state: State, people: Iterable[bytes]) -> World:
-    """The same people as a chain has them."""
+    """Read the state of the same people from the chain."""
     return {
         each: Person(
             state.balance(each),
@@ -82,9 +82,9 @@ def world_of(state: State, people: Iterable[bytes]) -> World:
 
 @dataclass
 class DevWorld:
-    """What happened on a chain."""
+    """The history of a chain."""
 
-    people: World  # at the genesis
+    people: World  # the genesis state
     blocks: list[list[Change]] = field(default_factory=list)  # sealed, block 1 first
     open: list[list[Change]] = field(default_factory=list)  # in the block in progress, by index
     waiting: dict[tuple[bytes, int], Sent] = field(default_factory=dict)
@@ -101,13 +101,13 @@ class DevWorld:
 
     @property
     def in_progress(self) -> list[Change]:
-        """What happened in the block in progress."""
+        """Changes in the block in progress."""
         return [each for index in self.open for each in index]
 
     # --- States ------------------------------------------------------------------------
 
     def world(self, height: int | None = None) -> World:
-        """The people after a block, or after all that happened."""
+        """The state after a block, or after all changes."""
         found = deepcopy(self.people)
         for change in self._until(height):
             if isinstance(change, Set):
@@ -117,7 +117,7 @@ class DevWorld:
         return found
 
     def latest(self) -> World:
-        """The people as `latest` shows them: beside the clock, with what was set since."""
+        """The state at `latest`; without a clock this includes later state edits."""
         if self.mining == "clock":
             return self.world(self.height)
         seen = deepcopy(self)
@@ -126,7 +126,7 @@ class DevWorld:
 
     @property
     def leading(self) -> list[Change]:
-        """What was set in the block in progress before its first transaction."""
+        """State edits in the block in progress before its first transaction."""
         found: list[Change] = []
         for change in self.in_progress:
             if isinstance(change, Sent):
@@ -135,11 +135,11 @@ class DevWorld:
         return found
 
     def nonces(self, height: int | None = None) -> Counter[bytes]:
-        """How many transactions of each sender there are up to a block, or in all."""
+        """The number of transactions of each sender up to a block, or in total."""
         return Counter(each.sender for each in self._until(height) if isinstance(each, Sent))
 
     def hashes(self) -> set[bytes]:
-        """The transactions that the chain knows, those that wait included."""
+        """All transactions known to the chain, including waiting ones."""
         ran = {each.hash for each in self._until(None) if isinstance(each, Sent)}
         return ran | {each.hash for each in self.waiting.values()}
 
@@ -161,11 +161,11 @@ class DevWorld:
         self.waiting[sent.key] = sent
 
     def set(self, change: Set) -> None:
-        """An account is set, in an index of its own."""
+        """Edit an account, in a separate index."""
         self.open.append([change])
 
     def run(self) -> None:
-        """All that can run is in the block in progress."""
+        """Include every executable transaction in the block in progress."""
         nonces, ran = self.nonces(), list[Change]()
         for key in sorted(self.waiting):
             sender, nonce = key
@@ -179,23 +179,23 @@ class DevWorld:
         self.waiting |= {each.key: each for each in some if isinstance(each, Sent)}
 
     def begin_anew(self) -> None:
-        """The block in progress begins anew: accounts are set first, then transactions run."""
+        """Restart the block in progress: apply state edits, then run transactions."""
         changes = self.in_progress
         self.open = []
         self.take_up(changes)
 
     def take_up(self, changes: Sequence[Change]) -> None:
-        """Changes that were given up happen again: accounts are set, and transactions wait."""
+        """Apply dropped changes again: edit accounts, and queue transactions."""
         again = [each for each in changes if isinstance(each, Set)]
         if again:
             self.open.append(list(again))
         self.wait_again(changes)
 
     def go_back(self, height: int, *, puts_back: bool = False, empty: int = 0) -> None:
-        """Blocks above this one are given up, and this many empty ones take their place.
+        """Drop the blocks above this one and replace them by this many empty ones.
 
-        With `puts_back` what was in them happens again; otherwise transactions of the block in
-        progress do, and nothing else.
+        With `puts_back` all dropped changes are applied again; otherwise only the transactions of
+        the block in progress.
         """
         given_up = [each for block in self.blocks[height:] for each in block]
         del self.blocks[height:]
@@ -207,7 +207,7 @@ class DevWorld:
             self.wait_again(unsealed)
 
     def seal(self, hashes: Sequence[bytes]) -> None:
-        """A block was sealed, with these transactions, and all that was set before it."""
+        """Record a sealed block with these transactions and all preceding state edits."""
         self.run()
         known = {each.hash for each in self.in_progress if isinstance(each, Sent)}
         assert set(hashes) <= known, "a block has what ran, and nothing else"

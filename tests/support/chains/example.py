@@ -1,6 +1,6 @@
-"""The chain in `examples/chain`: a dozen blocks through every fork, one thing in each.
+"""The chain in `examples/chain`: a dozen blocks through every fork, one feature in each.
 
-Run this file to make it anew; a test compares.
+Run this file to generate it again; a test compares.
 """
 
 import json
@@ -13,8 +13,8 @@ from support.chains.builder import ChainBuilder
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "chain"
 
-# Signed with the key 0x46…46, whose account the genesis funds. The contract that the
-# second one creates stores its input in slot 0 and logs it.
+# Signed with the key 0x46…46, whose account is funded in the genesis. The contract created by the
+# second transaction stores its input in slot 0 and logs it.
 TRANSFER_WITHOUT_CHAIN_ID = bytes.fromhex(
     "f86a80843b9aca0082520894353535353535353535353535353535353535353587038d7ea4c68000801ba04eb3e4b3"
     "1876c1a21feaae43f4dc6eae2afc83b8c529d66f4a30d73108a09d2da067b31d0bf1f6f16369766e4aab9d65e97e11"
@@ -68,7 +68,7 @@ def build(folder: Path) -> ChainBuilder:
     chain.add([CREATION])  # 2: Spurious Dragon
     chain.add(uncles=[uncle])  # 3: Byzantium, receipts with a status
     chain.add([ACCESS_LIST])  # 4: Berlin
-    chain.add([DYNAMIC_FEE])  # 5: London, the last one mined
+    chain.add([DYNAMIC_FEE])  # 5: London, the last block before the merge
     chain.add()  # 6: the merge
     chain.add([TRANSFER], withdrawals=[Withdrawal(0, 7, b"\x77" * 20, 100)])  # 7: Shanghai
     chain.add([BLOB])  # 8: Cancun
@@ -80,7 +80,7 @@ def build(folder: Path) -> ChainBuilder:
 
 
 def fork_choice(blocks: list[Block]) -> bytes:
-    """A consensus client's request: the last block, and two before it that are settled."""
+    """A consensus client's request: the last block is head, two earlier ones safe and final."""
     state = {
         "headBlockHash": format_data(blocks[-1].hash),
         "safeBlockHash": format_data(blocks[-2].hash),

@@ -1,8 +1,7 @@
 """A chain that is sequenced on one store and followed on another, for tests of following.
 
-`Truth` builds jobs in memory, as many for a height as a test likes, and seals what the test
-says, by a strict import. `Following` is a follower with its store: a test hands it what it
-likes of the messages, in what order it likes.
+`Truth` builds jobs in memory, any number per height, and seals a chosen one by a strict import.
+`Following` is a follower with its store; a test delivers any messages in any order.
 """
 
 import gc
@@ -54,14 +53,14 @@ from support.chains.writing import (
     genesis,
 )
 
-# What a transaction is to do: who sends it, and a number that makes it like no other.
+# Parameters of a transaction: its sender, and a number that makes it unique.
 Wish = tuple[int, int]
 Plan = Sequence[Sequence[Wish]]
 
 
 @dataclass(frozen=True)
 class Built:
-    """A job: its messages, and the block it is if it ends with each of them."""
+    """A job: its messages, and the resulting block for each possible last message."""
 
     messages: tuple[Flashblock, ...]
     blocks: tuple[Block, ...]
@@ -76,7 +75,7 @@ class Built:
 
 
 class Truth:
-    """The chain as its sequencer knows it."""
+    """The chain as known to its sequencer."""
 
     def __init__(
         self, folder: Path, *, linked: bool = True, config: dict[str, Any] = JOVIAN
@@ -98,7 +97,7 @@ class Truth:
         self.store.close()
 
     def base(self, number: int, salt: bytes = b"") -> Base:
-        """What the block of this number begins with."""
+        """The first transactions of the block of this number."""
         parent = self.headers[number - 1]
         time = parent.timestamp + self.profile.block_time
         rules = self.profile.rules(number, time, merged=True)
@@ -123,9 +122,9 @@ class Truth:
         salt: bytes = b"",
         upgrades: Sequence[Transaction] = (),
     ) -> Built:
-        """A job for the next height, or for another one on what is sealed below it.
+        """Build a job for the next height, or for another one on its sealed parent.
 
-        `upgrades` are deposits that come right after the first.
+        `upgrades` are deposits that follow the first one.
         """
         number = self.latest.number + 1 if number is None else number
         base = self.base(number, salt)
@@ -146,7 +145,7 @@ class Truth:
         return Built(tuple(messages), tuple(blocks))
 
     def seal(self, built: Built, index: int = -1) -> Block:
-        """Let a job be the block of its height, up to an index; others are forgotten."""
+        """Seal a job as the block of its height, up to an index; discard the others."""
         assert built.number == self.latest.number + 1
         block = built.blocks[index]
         chain = Chain(self.store, self.profile)
@@ -159,7 +158,7 @@ class Truth:
         return block
 
     def grow(self, count: int, name: str) -> list[Block]:
-        """Seal so many blocks, each with a transfer and a slot that is written."""
+        """Seal this many blocks, each with a transfer and a slot write."""
         blocks = []
         for at in range(count):
             wishes = [(at % 3, 2 * at + 2 * len(name)), (0, 2 * at + 1)]
@@ -168,7 +167,7 @@ class Truth:
         return blocks
 
     def rewind(self, number: int) -> None:
-        """Give up the blocks above this one."""
+        """Drop the blocks above this one."""
         batch = self.store.batch()
         batch.rewind(number)
         batch.settle()
@@ -197,7 +196,7 @@ def _deposit(base: Base) -> Transaction:
 
 
 def _transaction(block: BlockInProgress, who: int, what: int) -> Transaction:
-    """A transfer, or a call that writes a slot and logs it."""
+    """Build a transfer, or a call that writes a slot and logs it."""
     account = block.account(SENDERS[who])
     nonce = 0 if account is None else account.nonce
     to, value, data = NOBODY, what, b""
@@ -216,7 +215,7 @@ def _transaction(block: BlockInProgress, who: int, what: int) -> Transaction:
 
 
 class Following:
-    """A follower with its store; what it publishes and what it asks for is kept."""
+    """A follower with its store; records everything it publishes and requests."""
 
     def __init__(
         self,
@@ -227,7 +226,7 @@ class Following:
         kept: Mapping[str, Any] | None = None,
         clock: DrivenClock | None = None,
     ) -> None:
-        """`kept` is how much the store keeps, where it is not what stores keep."""
+        """`kept` overrides the default retention of the store."""
         self.folder = folder
         self.run_bounds = run_bounds or RunBounds()
         self.config = config
@@ -263,15 +262,15 @@ class Following:
         self.writer.commit = counted  # type: ignore[method-assign]
 
     def begin(self) -> FetchedState | None:
-        """Begin the chain in an empty store; what is learned of it, if it is known in part."""
+        """Begin the chain in an empty store; return the fetched state, if partial."""
         begin_chain(self.store, read_genesis(genesis(self.config)))
         return None
 
     def reopen(self) -> None:
-        """Leave everything as it lies, as a killed process does, and start again."""
+        """Leave all files as they are, as a killed process does, and start again."""
         self.close()
         del self.writer, self.follower, self.ledger
-        gc.collect()  # what still holds on to the store
+        gc.collect()  # objects that still refer to the store
         self.open()
 
     def close(self) -> None:
@@ -279,7 +278,7 @@ class Following:
         self.store.close()
 
     def receive(self, *messages: Flashblock, feed: str = "a") -> None:
-        """Hear messages, and do no work in between."""
+        """Receive messages without working in between."""
         for message in messages:
             self.follower.receive(message, feed)
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
@@ -291,13 +290,13 @@ class Following:
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
 
     def hear(self, *messages: Flashblock, feed: str = "a") -> None:
-        """Hear messages one after the other, with time to do the work behind each."""
+        """Receive messages one by one, and do the work behind the head after each."""
         for message in messages:
             self.receive(message, feed=feed)
             self.settle()
 
     def canonical(self, *blocks: Block) -> None:
-        """Hear sealed blocks, and do the work behind them."""
+        """Receive sealed blocks, and do the work behind the head."""
         for block in blocks:
             self.follower.canonical(block)
             self.settle()
@@ -311,7 +310,7 @@ class Following:
 
     @property
     def pending(self) -> tuple[int, int] | None:
-        """Block and index that are pending to a reader now."""
+        """Block and index of the current pending flashblock."""
         view = self.ledger.view()
         pending = view.pending
         view.close()
@@ -319,7 +318,7 @@ class Following:
 
     @property
     def commit(self) -> int:
-        """The last number drawn."""
+        """The last commit number used."""
         with self.store.view() as view:
             return view.heads.commit
 
@@ -330,11 +329,11 @@ class Following:
             return None if found is None else found[0]
 
     def partial(self, message: Flashblock) -> int | None:
-        """The number of the partial that can be reached by a message's hash."""
+        """The number of the partial block that has this message's hash."""
         return self._partial(ByHash(message.diff.block_hash))
 
     def partial_at(self, number: int, index: int) -> int | None:
-        """The number of the partial that can be reached by its place."""
+        """The number of the partial block at this position."""
         return self._partial(ByIndex(number, index))
 
     def _partial(self, name: ByHash | ByIndex) -> int | None:
@@ -349,7 +348,7 @@ class Following:
             view.close()
 
     def finds(self, raw: bytes) -> bool:
-        """Whether a transaction can be found by its hash."""
+        """Return whether a transaction can be found by its hash."""
         view = self.ledger.view()
         state = view.state(view.pending or view.latest)
         found = state.index(transaction_index_key(keccak256(raw)))
@@ -357,7 +356,7 @@ class Following:
         return found is not None
 
     def finds_block(self, block_hash: bytes) -> bool:
-        """Whether a sealed block can be found by its hash."""
+        """Return whether a sealed block can be found by its hash."""
         view = self.ledger.view()
         try:
             return isinstance(view.resolve(ByHash(block_hash)), SealedBlock)
@@ -367,11 +366,11 @@ class Following:
             view.close()
 
     def expire(self) -> None:
-        """Let two block times pass."""
+        """Advance time by two block times."""
         self.clock.advance(2 * self.writer.profile.block_time * 10**9)
 
     def counted(self, what: str) -> int:
-        """How often something was met."""
+        """The count of this event."""
         return self.follower.counters.get(what, 0)
 
 
@@ -386,7 +385,7 @@ def add(buffered: Buffered, feed: str, message: Flashblock, size: int) -> None:
 
 
 def take(buffered: Buffered, block: int, payload_id: bytes, index: int) -> list[Flashblock]:
-    """The messages of one place, which are no longer kept; several if they differ."""
+    """Remove and return the messages of one position; several if they differ."""
     taken = buffered.at(block, payload_id, index)
     for each in taken:
         buffered.remove(each)
@@ -394,12 +393,12 @@ def take(buffered: Buffered, block: int, payload_id: bytes, index: int) -> list[
 
 
 def held(buffered: Buffered, block: int, payload_id: bytes) -> tuple[Content, ...]:
-    """What is kept of a job."""
+    """The messages kept of a job."""
     return buffered.held_by_job(lambda _: False).get((block, payload_id), ())
 
 
 def forget_through(buffered: Buffered, block: int) -> None:
-    """Keep nothing of this height and those below."""
+    """Discard the messages of this height and of lower ones."""
     for each in buffered:
         if each.message.block_number <= block:
             buffered.remove(each)

@@ -1,10 +1,10 @@
-"""A dev chain that is held against the plain model of it, by every name that it has.
+"""Compare a dev chain with its plain model, by every name of a block.
 
-After each step (`dev_trial`) the chain is as `dev_world` says: people and senders at pending, at
-latest and at sealed blocks; flashblocks by place and hash; what was given up, which no name may
-find; logs by a filter, and blocks by a cursor, which were followed from the start. At the end the
-roots of all states are computed from scratch, blocks pass the rules of the import up to the first
-state edit, and a follower that heard the feed has the same blocks.
+After each step (`dev_trial`) the chain must equal `dev_world`: accounts at pending, at latest and
+at sealed blocks; flashblocks by position and hash; dropped names, which must not resolve; logs from
+a filter, and blocks from a cursor, both followed from the start. At the end all state roots are
+computed from scratch, blocks are checked by the import rules up to the first state edit, and a
+follower of the feed must have the same blocks.
 """
 
 import random
@@ -40,11 +40,11 @@ from support.chains.dev_world import DevWorld, Person, Set, World, world_of
 from support.chains.whole_state import check_roots
 from support.servers.asking import Asker, asker
 
-KEPT = 1_000  # blocks whose flashblocks can be named
+KEPT = 1_000  # blocks whose flashblocks have names
 
 
 class DevLife:
-    """A chain, a client of it, a follower and those who watch."""
+    """A chain, a client of it, a follower, and subscribers."""
 
     def __init__(self, folder: Path, genesis: Genesis) -> None:
         self.chain = DevChain(
@@ -78,13 +78,13 @@ class DevLife:
         return self.client.ask(method, *params)
 
     def settle(self) -> None:
-        """Do what is due, so that all that can run is in a flashblock."""
+        """Do due work, so that every executable transaction is in a flashblock."""
         self.chain.settle()
         if self.chain.sequencer.mining.state.mining != "automine":
             self.chain.execute(CloseFlashblock())
 
     def look(self) -> None:
-        """Let everybody hear of what has happened."""
+        """Let every subscriber catch up."""
         self.names.hear(self.chain.published)
         self.follower.catch_up()
         self.logs.poll()
@@ -92,17 +92,17 @@ class DevLife:
             self.watchers.watch(view)
 
     def kill(self) -> None:
-        """Kill the writer, and go on."""
+        """Kill the writer, and start it again."""
         self._stack.close()
         self.chain.kill()
         self.chain.open()
         self.open()
 
     def check_follower(self, *, is_edited: bool) -> None:
-        """Who heard the feed, and believes what was set by hand, has the blocks of the chain.
+        """Check that a follower of the feed that trusts state edits has the blocks of the chain.
 
-        A feed is not believed that goes back further than a few blocks. Who follows such a
-        chain needs the blocks of its node, which say nothing of what was set by hand.
+        A feed that goes back further than a few blocks is not trusted. A follower of such a chain
+        needs the blocks from its node, which do not mention state edits.
         """
         follower, sealed = self.follower.follower, self.chain.sealed()
         if not is_edited:
@@ -136,15 +136,15 @@ class DevLife:
 
 
 class Names:
-    """The flashblocks of a chain, as the messages on its feed say.
+    """The flashblocks of a chain, according to the messages on its feed.
 
-    A first flashblock of a height begins the height anew, and ends all above it. A second one
-    for the same place of the same job contradicts the first, and is not of the chain.
+    A first flashblock of a height restarts the height and removes all above it. A second one for
+    the same position of the same job contradicts the first and is not part of the chain.
     """
 
     def __init__(self) -> None:
         self.jobs: dict[int, tuple[bytes, list[bytes]]] = {}  # hashes by index, by height
-        self._last_loud: dict[int, int] = {}  # the last index in which something happened
+        self._last_loud: dict[int, int] = {}  # the last index with a change
         self.ever: set[bytes] = set()
         self._heard = 0
 
@@ -168,7 +168,7 @@ class Names:
                 self._last_loud[number] = message.index
 
     def drop_tail(self, number: int) -> None:
-        """The last flashblock with something in it is not in the sealed block, nor what follows."""
+        """Remove the last flashblock with a change, and its successors."""
         _, hashes = self.jobs[number]
         del hashes[self._last_loud[number] :]
 
@@ -190,7 +190,7 @@ class Names:
 
 
 class Watchers:
-    """Two who apply every event since they began: of sealed blocks, and of flashblocks."""
+    """Two clients that apply all events from the start: of sealed blocks, and of flashblocks."""
 
     def __init__(self, view: LedgerView) -> None:
         self.sealed: list[bytes] = []
@@ -211,7 +211,7 @@ class Watchers:
 
 
 class LogKeeper:
-    """A client that applies what its filter says, and so has the logs of the chain."""
+    """A client that applies its filter's events, and so holds the logs of the chain."""
 
     def __init__(self, client: Asker) -> None:
         self._client = client
@@ -238,7 +238,7 @@ def _named(log: dict[str, Any]) -> tuple[str, str]:
 
 SENDERS = ACCOUNTS[:3]
 PEOPLE = tuple(bytes([0xD0 + each]) * 20 for each in range(3))
-ACTORS = tuple(bytes([0xE0 + each]) * 20 for each in range(2))  # who send without a signature
+ACTORS = tuple(bytes([0xE0 + each]) * 20 for each in range(2))  # senders without a signature
 LOGGER = bytes.fromhex("600160006000a100")  # emits a log with one topic
 LOUD = PEOPLE[-1]  # a contract from the start
 FIRST = {each: Person() for each in PEOPLE} | {LOUD: Person(nonce=1, code=LOGGER)}
@@ -249,7 +249,7 @@ def hexed(value: bytes) -> str:
 
 
 def genesis(rules: str) -> Genesis:
-    """With actors who can pay for their gas, where that is paid, and people as the model says."""
+    """A genesis with senders that can pay for gas, if gas is paid, and accounts as in the model."""
     found = genesis_of(rules)
     some = {each: GenesisAccount(balance=10**24) for each in ACTORS}
     some[LOUD] = GenesisAccount(nonce=FIRST[LOUD].nonce, code=FIRST[LOUD].code)
@@ -257,7 +257,7 @@ def genesis(rules: str) -> Genesis:
 
 
 class HeldChain:
-    """A chain and the model of it."""
+    """A chain and its model."""
 
     def __init__(self, folder: Path, rules: str) -> None:
         self.folder = folder
@@ -272,7 +272,7 @@ class HeldChain:
         self.finish()
 
     def finish(self) -> None:
-        """Take what was sealed into the model, and look at everything."""
+        """Apply sealed blocks to the model, and check everything."""
         self.life.settle()
         self.take_sealed()
         self.model.run()
@@ -290,13 +290,13 @@ class HeldChain:
         return self.life.ask(method, *params)
 
     def done(self, method: str, *params: object) -> Any:  # noqa: ANN401, it is JSON
-        """The result of a request that must succeed."""
+        """Return the result of a request that must succeed."""
         found = self.ask(method, *params)
         assert not (isinstance(found, dict) and "code" in found), (method, found)
         return found
 
     def refused(self, method: str, *params: object) -> str:
-        """Why a request was refused."""
+        """Return the reason for which a request is rejected."""
         found = self.ask(method, *params)
         assert isinstance(found, dict), (method, found)
         assert found["code"] in {-32602, -32000}, found
@@ -349,7 +349,7 @@ class HeldChain:
             view.resolve(ByIndex(pending.number + 1, 0))
 
     def check_given_up(self, sealed: set[bytes]) -> None:
-        """No name finds what was given up; some of all names, by chance that is always the same."""
+        """Check that dropped names do not resolve; a sample of all names, with a fixed seed."""
         gone = self.life.names.ever - self.life.names.live - sealed
         chance = random.Random(len(gone))
         lost = self.known - self.model.hashes()
@@ -360,7 +360,7 @@ class HeldChain:
         )
 
     def end(self) -> None:
-        """Let the chain be higher than ever, and hold it against rules it does not use."""
+        """Extend the chain above its maximum height, and check it by independent rules."""
         self.done("anvil_mine", hex(self.highest - self.model.height + 1))
         self.finish()
         check_roots(self.life.chain)

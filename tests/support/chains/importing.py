@@ -1,4 +1,4 @@
-"""Imports from bytes, as tests damage them, and what a store shows afterwards."""
+"""Imports from bytes, which tests damage, and the resulting content of a store."""
 
 import io
 import traceback
@@ -37,10 +37,10 @@ def import_bytes(
 def refusing(
     kind: type[Exception], match: str | None = None
 ) -> Iterator[pytest.ExceptionInfo[Exception]]:
-    """As `pytest.raises`, and afterwards the store can be opened again.
+    """Like `pytest.raises`, and the store can be opened again afterwards.
 
-    A traceback holds what its frames held, parts of the store among it, and those keep
-    the store open in this process.
+    A traceback refers to local variables of its frames, which may keep the store open in this
+    process.
     """
     with pytest.raises(kind, match=match) as caught:
         yield caught
@@ -48,7 +48,7 @@ def refusing(
 
 
 def latest(data: Path) -> int:
-    """The last block of a store, after a look that nothing lies beyond it."""
+    """Return the last block of a store, after a check that the store has nothing beyond it."""
     with Store(str(data)) as store, store.view() as view:
         assert view.heads.latest is not None
         number, _ = view.heads.latest
@@ -61,7 +61,7 @@ def latest(data: Path) -> int:
 
 
 def contents(data: Path) -> Iterator[object]:
-    """Everything that two stores of the same chain must have in common."""
+    """Return everything that must be equal in two stores of the same chain."""
     with Store(str(data)) as store, store.view() as view:
         heads = view.heads
         yield heads.latest, heads.safe, heads.finalized

@@ -1,8 +1,8 @@
-"""A chain of 340 blocks with some 5,000 random logs, the same each time.
+"""A chain of 340 blocks with some 5,000 random logs from a fixed seed.
 
-Fifteen contracts log their input: three for each number of topics, which log once, twice and
-four times. Addresses and topics come from small sets, so that most filters find something; a
-block in eight is empty. It is long enough for sections of the index to be merged.
+Fifteen contracts log their input: three for each number of topics, which log once, twice and four
+times. Addresses and topics come from small sets, so that most filters match; a block in eight is
+empty. The chain is long enough for sections of the index to be merged.
 """
 
 import json
@@ -32,14 +32,14 @@ TOPICS: Final = [keccak256(bytes([each])) for each in range(10)] + [
 
 
 def _logging(topics: int, times: int) -> str:
-    """Code that logs its input, whose first words are the topics."""
+    """Code that logs its input, which begins with the topics."""
     words = [each for at in reversed(range(topics)) for each in (32 * at, "CALLDATALOAD")]
     one = [*words, "CALLDATASIZE", 0, f"LOG{topics}"]
     return code("CALLDATASIZE", 0, 0, "CALLDATACOPY", *one * times)
 
 
 def genesis() -> bytes:
-    """The genesis file, with every fork up to Prague in force."""
+    """The genesis file, with all forks up to Prague active."""
     example = json.loads((EXAMPLE / "genesis.json").read_bytes())
     system = {who: what for who, what in example["alloc"].items() if who.startswith("0x000")}
     contracts = {

@@ -1,8 +1,8 @@
-"""A chain of 54 blocks through every fork, for tests that need some chain with a past.
+"""A chain of 54 blocks through every fork, for tests that need a chain with history.
 
-It has every type of transaction, contracts that store, log, revert and read their block,
-an account that delegates, uncles, withdrawals and blobs. As it is built by our own engine
-it proves nothing about execution; published chains do that.
+It has every type of transaction, contracts that store, log, revert and read their block, an account
+that delegates, uncles, withdrawals and blobs. It is built by this engine and so proves nothing
+about execution; published chains do that.
 """
 
 import json
@@ -28,10 +28,10 @@ CHAIN_ID = 54_321
 GWEI = 10**9
 ETHER = 10**18
 HEAD = 54
-MERGED_AT = 36  # the first block that nobody mined
+MERGED_AT = 36  # the first proof-of-stake block
 TOTAL_DIFFICULTY = 4_726_656  # of all mined blocks
-CROWDED, CROWD = 2, 59  # a block, and how many transactions are in it
-WITHDRAWALS = (39, 40, 43, 48, 50, 53)  # blocks that have one
+CROWDED, CROWD = 2, 59  # a block, and its number of transactions
+WITHDRAWALS = (39, 40, 43, 48, 50, 53)  # blocks with a withdrawal
 BLOBS = (42, 43, 45, 48, 51, 53)
 DELEGATION = 45
 FIRST_HASH = "0x5c8e7305e7d38df8a374a428f7ae56236b4b62949111012e63d8c289324f5775"
@@ -40,14 +40,14 @@ GENESIS_HASH = "0x7047a84d1cac7fae792378adc78ff8da631ce9f8001bcf9997d06e721b79ec
 BASE_FEE = 27_360_936  # of the last block
 
 SECRET, DELEGATOR = b"\x46" * 32, b"\x47" * 32
-RICH = f"0x{address_of(SECRET).hex()}"  # sent all transactions
+RICH = f"0x{address_of(SECRET).hex()}"  # sender of all transactions
 RICH_CHECKSUM = "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F"
 DELEGATED = f"0x{address_of(DELEGATOR).hex()}"  # an account with the code of another
-COINBASE = "0x" + "c0" * 20  # is paid by each block
-EMITTER = "0x" + "e1" * 20  # stores its input in the next slot after a count, and logs
+COINBASE = "0x" + "c0" * 20  # receives the fees of each block
+EMITTER = "0x" + "e1" * 20  # stores its input in the next slot after a count, and logs it
 EMITTER_BALANCE = 1 + 53 * 2
 REVERTER = "0x" + "e2" * 20  # panics
-SURROUNDED = "0x" + "e3" * 20  # returns what it sees of its block
+SURROUNDED = "0x" + "e3" * 20  # returns fields of its block
 BROKEN = "0x" + "e4" * 20
 
 CODES = {
@@ -102,7 +102,7 @@ def _bytes(address: str) -> bytes:
 
 
 class _Sender:
-    """Signs what one account sends, with the next nonce each time."""
+    """Signs transactions of one account, with consecutive nonces."""
 
     def __init__(self) -> None:
         self._nonce = 0
@@ -136,7 +136,7 @@ class _Sender:
         return sign_transaction(message, kind, CHAIN_ID, self._next(), SECRET).raw
 
     def send_anywhere(self, to: str, value: int) -> bytes:
-        """A legacy transaction that names no chain, as all were once."""
+        """A legacy transaction without a chain ID, as before EIP-155."""
         fields: list[Item] = [self._next(), GWEI, 150_000, _bytes(to), value, b""]
         parity, r, s = sign(int.from_bytes(SECRET), keccak256(rlp(fields)))
         return rlp([*fields, 27 + parity, r, s])
@@ -152,7 +152,7 @@ class _Sender:
 
 
 def _delegation() -> Authorization:
-    """That the delegator has the code that returns what it sees of its block."""
+    """The delegator's authorization for the code that returns fields of its block."""
     fields: list[Item] = [CHAIN_ID, _bytes(SURROUNDED), 0]
     parity, r, s = sign(int.from_bytes(DELEGATOR), keccak256(b"\x05" + rlp(fields)))
     return Authorization(
@@ -161,7 +161,7 @@ def _delegation() -> Authorization:
 
 
 def _transactions(sender: _Sender, number: int) -> list[bytes]:
-    """What is in a block: one that emits, and something of what there is by then."""
+    """The transactions of a block: one that emits a log, and some of the types valid by then."""
     emit = number.to_bytes(32)
     if number == 1:
         return [sender.send_anywhere(RICH, 1), sender.send_anywhere(EMITTER, 1)]

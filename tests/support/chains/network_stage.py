@@ -1,4 +1,4 @@
-"""A network in the writer whose source counts what is asked of it."""
+"""A network in the writer whose source counts its calls."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ DEADLINE = 2 * 10**9
 
 
 class Source:
-    """Counts what is asked of it, and on which threads."""
+    """Counts calls, and the threads they come from."""
 
     def __init__(self) -> None:
         self.due = NEVER
@@ -131,13 +131,13 @@ class Source:
 
 
 class Stage:
-    """A writer over a source, and everything that is said, in order."""
+    """A writer over a source, and all its messages, in order."""
 
     def __init__(self) -> None:
         self.source = Source()
         self.clock = DrivenClock()
         self.said: list[ToWorker] = []
-        self.notes_changes = False  # `said` shows when workers forget what they know of the chain
+        self.notes_changes = False  # record when workers discard their chain data
         self.writer = NetworkWriter(
             "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append,
             announce_change=self._changed,

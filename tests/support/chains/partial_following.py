@@ -1,4 +1,4 @@
-"""A follower that begins at an anchor and learns from the truth what it misses, by proofs."""
+"""A follower that begins at an anchor and learns missing state from the truth, by proofs."""
 
 import random
 from pathlib import Path
@@ -48,14 +48,14 @@ class PartialFollowing(Following):
         return self.learned
 
     def hear(self, *messages: Flashblock, feed: str = "a") -> None:
-        """Hear messages one after the other, and learn what they want."""
+        """Receive messages one by one, and learn the state they need."""
         for message in messages:
             self.receive(message, feed=feed)
             self.learn()
             self.settle()
 
     def learn(self) -> None:
-        """Learn until nothing that waits wants anything."""
+        """Learn until no waiting message needs more state."""
         for _ in range(MOST_ROUNDS):
             wanted = self.follower.take_wanted()
             if not wanted:
@@ -65,7 +65,7 @@ class PartialFollowing(Following):
         raise AssertionError(f"still wanted: {wanted}")
 
     def canonical(self, *blocks: Block) -> None:
-        """Hear sealed blocks, each as often as it takes."""
+        """Receive sealed blocks, each as often as necessary."""
         for block in blocks:
             for _ in range(MOST_ROUNDS):
                 self.follower.canonical(block)
@@ -77,7 +77,7 @@ class PartialFollowing(Following):
             self.settle()
 
     def prove(self, wanted: MissingState, at: int | None = None) -> None:
-        """Prove keys against the root of a block that was executed here, of any."""
+        """Prove keys against the state root of any block executed here."""
         self.rounds += 1
         if at is None:
             at = self.chance.randint(self.anchor.number, self.latest)

@@ -1,7 +1,7 @@
-"""A store that begins at the latest block of another one and knows nothing of its state.
+"""A store that begins at the latest block of another one, without its state.
 
-`WholeNetwork` stands for the process that fetches: it answers from the store that has everything,
-as upstreams do, with proofs.
+`WholeNetwork` stands in for the fetching process: it answers from the complete store with proofs,
+as upstreams do.
 """
 
 import json
@@ -27,7 +27,7 @@ EMPTY_CODE = keccak256(b"")
 def begin_at_latest(
     whole: Ledger, folder: Path, epoch: int = EPOCH, *, has_body: bool = True
 ) -> None:
-    """Make a store of the latest block alone, or of its header."""
+    """Create a store of the latest block alone, or of its header."""
     store = Store(str(folder), write=True)
     with closing(whole.view()) as view:
         header, number = view.latest.header, view.latest.number
@@ -52,7 +52,7 @@ def begin_at_latest(
 
 
 def proof_json(address: str, slots: Sequence[int], proof: Proof) -> dict[str, Any]:
-    """A proof as nodes show it."""
+    """A proof in the JSON form of nodes."""
 
     def shown(nodes: Sequence[bytes]) -> list[str]:
         return ["0x" + node.hex() for node in nodes]
@@ -73,21 +73,21 @@ def proof_json(address: str, slots: Sequence[int], proof: Proof) -> dict[str, An
 
 
 class WholeNetwork:
-    """Answers questions for state from a ledger that has all of it."""
+    """Answers state requests from a ledger that has the whole state."""
 
     def __init__(self, whole: Ledger, *, most: int = 1 << 30) -> None:
-        """An answer has at most so many keys of a question."""
+        """An answer contains at most this many of the requested keys."""
         self.whole = whole
         self.most = most
         self.asked: list[StateKeys] = []
         self.epoch = EPOCH
-        self.failure: Exception | None = None  # of all questions
-        self.failures: list[Exception] = []  # of the next ones
-        self.proofs_at: list[str] = []  # accounts of which a node was asked for a proof
+        self.failure: Exception | None = None  # for all requests
+        self.failures: list[Exception] = []  # for the next requests
+        self.proofs_at: list[str] = []  # accounts for which a node was asked for a proof
         self.change: Callable[[Any], Any] = lambda answer: answer  # to the answer of a node
 
     async def ask(self, epoch: int, keys: bytes, seconds: float) -> bytes:
-        """What is asked for, packed."""
+        """Return the packed response to a request."""
         assert seconds > 0
         wanted = StateKeys.unpack(keys)
         self.asked.append(wanted)
@@ -101,7 +101,7 @@ class WholeNetwork:
             return self.found(view, self._some(wanted))
 
     async def ask_upstream(self, method: str, params: bytes) -> bytes:
-        """The answer of a node to a request for a proof at a block."""
+        """Return a node's response to a request for a proof at a block."""
         assert method == "eth_getProof", method
         address, keys, block = json.loads(params)
         self.proofs_at.append(address)
@@ -114,7 +114,7 @@ class WholeNetwork:
         return json.dumps(self.change(proof_json(address, slots, proof))).encode()
 
     def found(self, view: LedgerView, wanted: StateKeys) -> bytes:
-        """What is wanted, with its proofs."""
+        """Find the requested values with their proofs."""
         found, state = FetchResult(), view.state(view.latest)
         for address in sorted(wanted.accounts | wanted.slots.keys()):
             found.put_proof(self.proof(view, address, sorted(wanted.slots.get(address, ()))))

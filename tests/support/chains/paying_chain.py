@@ -1,6 +1,6 @@
-"""A dev chain whose blocks a test makes by hand, with the deposit that tells of L1.
+"""A dev chain whose blocks a test makes by hand, with the L1 attributes deposit.
 
-Every transaction is also executed on an overlay of its own. Tests compare its results with the
+Every transaction is also executed on a separate overlay. Tests compare the results with the
 responses of methods.
 """
 
@@ -43,7 +43,7 @@ ATTRIBUTES: Final = Attributes()
 
 @dataclass(frozen=True)
 class Ran:
-    """A transaction and what came of it."""
+    """A transaction and its outcome."""
 
     transaction: Transaction
     executed: Executed
@@ -56,7 +56,7 @@ class Ran:
 
 
 class PayingChain:
-    """A chain and the block on its top."""
+    """A chain and the block in progress."""
 
     def __init__(self, folder: Path, attributes: Attributes = ATTRIBUTES) -> None:
         self.store = Store(str(folder), write=True)
@@ -83,7 +83,7 @@ class PayingChain:
         return "0x" + self.block.header.hash.hex()
 
     def begin(self) -> Flashblock:
-        """Seal the block in progress, if there is one, and begin the next with its deposit."""
+        """Seal the block in progress, if any, and begin the next one with its deposit."""
         former = self.block
         if former is None:
             parent = self.writer.latest
@@ -100,7 +100,7 @@ class PayingChain:
         return self.writer.seal_and_extend(former, parent, self.block)
 
     def extend(self, *transactions: Transaction) -> list[Ran]:
-        """The next index of the block, with these transactions."""
+        """Add the next index of the block, with these transactions."""
         assert self.block is not None, "begin it first"
         ran = [self._run(transaction) for transaction in transactions]
         self.writer.extend(self.block)
@@ -114,7 +114,7 @@ class PayingChain:
         who: int = 0,
         **fields: Any,  # noqa: ANN401, of a message
     ) -> Transaction:
-        """The next transaction of an account."""
+        """Sign the next transaction of an account."""
         kind = fields.pop("type", 2)
         fees = {"max_fee_per_gas": 100 * GWEI, "max_priority_fee_per_gas": GWEI}
         message = Message(

@@ -1,8 +1,8 @@
-"""A chain whose blocks come index by index, for tests of what reads it.
+"""A chain whose blocks grow index by index, for tests of readers.
 
-Each block begins with a deposit, as on a real chain. Genesis has an account with ether,
-the system contracts of Ethereum with their real code, and a counter: a contract that adds
-what it is sent to its slot 0 and logs the sum.
+Each block begins with a deposit, as on a real chain. The genesis has an account with ether, the
+system contracts of Ethereum with their real code, and a counter: a contract that adds its input to
+its slot 0 and logs the sum.
 """
 
 import json
@@ -17,11 +17,11 @@ from support.chains.writing import genesis as plain_genesis
 from support.payloads.bytecode import code
 
 SENDER: Final = SENDERS[0]
-PAID: Final = b"\x77" * 20  # deposits go elsewhere
+PAID: Final = b"\x77" * 20  # deposits go to another account
 COUNTER: Final = b"\xc0" * 20
 BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
 
-# The code printed in EIP-2935 and EIP-4788.
+# The code published in EIP-2935 and EIP-4788.
 HISTORY_CODE: Final = (
     "0x3373fffffffffffffffffffffffffffffffffffffffe14604657602036036042575f35600143038111604257"
     "611fff81430311604257611fff9006545f5260205ff35b5f5ffd5b5f35611fff60014303065500"
@@ -53,23 +53,23 @@ def genesis() -> bytes:
 
 
 class PreconfirmingChain(Chain):
-    """A chain and the block on its top, each step of which the test calls for."""
+    """A chain and the block in progress; the test triggers each step."""
 
     def __init__(self, folder: Path, *, keep_partials: int = 64) -> None:
         super().__init__(folder, document=genesis(), keep_partials=keep_partials)
         self.nonce = 0
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Release the store."""
         self.writer.close()
         self.store.close()
 
     def begin(self) -> Flashblock:
-        """The first index of the next block: its deposit. The block before is sealed."""
+        """Seal the block in progress and add the first index of the next one: its deposit."""
         return self.add(self.deposit()) if self._block is None else self.seal(self.deposit())
 
     def extend(self, transactions: Sequence[Transaction] = ()) -> Flashblock:
-        """The next index of the block, with these transactions."""
+        """Add the next index of the block, with these transactions."""
         return self.add(*transactions)
 
     def pay(self, to: bytes | None = PAID, value: int = 1, data: bytes = b"") -> Transaction:

@@ -1,4 +1,4 @@
-"""Genesis configurations for tests, the profiles they make, and a small OP chain with deposits."""
+"""Genesis configurations for tests, their profiles, and a small OP chain with deposits."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
 
-# All block forks from the start, merged from the start.
+# All forks active from the start, including the merge.
 MERGED: dict[str, Any] = {
     "chainId": 1337,
     "homesteadBlock": 0,
@@ -49,7 +49,7 @@ JOVIAN: dict[str, Any] = MERGED | {
 
 
 def profile(config: dict[str, Any], **changes: object) -> ChainProfile:
-    """The profile of a configuration, some of it changed."""
+    """The profile of a configuration with some changes."""
     text = json.dumps({"config": config | changes}).encode()
     return read_profile(JsonValue.parse(text, BadGenesis).need("config"))
 

@@ -1,4 +1,4 @@
-"""Transactions and terms for tests of the sequencer."""
+"""Transactions and attributes for tests of the sequencer."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def transfer(
 
 
 class Accounts:
-    """Accounts that a test sets as it likes."""
+    """Accounts with values chosen by a test."""
 
     def __init__(self, balance: int = 100 * ETHER) -> None:
         self.nonces = dict.fromkeys(SENDERS, 0)

@@ -1,4 +1,4 @@
-"""Chains to simulate on, and blocks simulated in the ledger itself, without a request."""
+"""Chains to simulate on, and blocks simulated directly in the ledger, without a request."""
 
 import hashlib
 import json
@@ -42,19 +42,19 @@ class Chain:
     file: Path
 
     def digest(self) -> bytes:
-        """What the store's file holds, down to the byte."""
+        """A hash over the store's file."""
         return hashlib.sha256(self.file.read_bytes()).digest()
 
 
 def build_optimism(folder: Path) -> None:
-    """A chain of the other rule set, of one block."""
+    """Build a chain of the other rule set, with one block."""
     builder = ChainBuilder(folder, GENESIS)
     builder.add()
     builder.store.close()
 
 
 def priced(requests: list[BlockRequest]) -> list[BlockRequest]:
-    """The same blocks with a base fee, a coinbase of their own and funded callers first."""
+    """Return these blocks with a base fee, an explicit coinbase, and funded callers."""
     overrides = BlockOverrides(base_fee_per_gas=BASE_FEE, beneficiary=COINBASE)
     first = structs.replace(requests[0], overrides=accounts())
     return [structs.replace(each, block=overrides) for each in (first, *requests[1:])]
@@ -67,7 +67,7 @@ def simulated(
     validation: bool = False,
     limits: SimulationLimits = GENEROUS,
 ) -> list[SimulatedBlock]:
-    """The blocks after the last one of the chain."""
+    """Simulate the blocks on top of the last one of the chain."""
     return finish(simulated_steps(chain, requests, UNHURRIED, limits, validation=validation))
 
 
@@ -79,7 +79,7 @@ def simulated_steps(
     *,
     validation: bool = False,
 ) -> Steps[list[SimulatedBlock]]:
-    """The same, to be driven."""
+    """The steps of that simulation, for a driver."""
     view = chain.ledger.view()
     try:
         request = SimulationRequest(requests, validation=validation, trace_transfers=True)

@@ -1,4 +1,4 @@
-"""A fetcher that answers from a chain in this process, and lies if it is told to."""
+"""A fetcher that answers from a chain in this process, with lies on request."""
 
 from collections.abc import Sequence
 
@@ -29,17 +29,17 @@ def with_turned_bit(nodes: Sequence[bytes], at: int, bit: int) -> list[bytes]:
 
 
 class FakeFetcher:
-    """Answers from a chain, at a block of its choice."""
+    """Answers from a chain, at a chosen block."""
 
     def __init__(self, truth: Truth, at: int) -> None:
         self.truth = truth
         self.at = at
         self.places: list[Sequence[BlockAt]] = []
         self.lies: list[str] = []
-        self.turned: tuple[int, int] | None = None  # a node of each proof, and a bit of it
+        self.turned: tuple[int, int] | None = None  # a node of each proof, and the bit to flip
         self.proves = True
-        self.another: dict[tuple[bytes, int], int] = {}  # values of slots that are lies
-        self.forged: list[bytes] = []  # in place of the nodes of slots
+        self.another: dict[tuple[bytes, int], int] = {}  # false values of slots
+        self.forged: list[bytes] = []  # nodes that replace those of slots
         self.is_tip_only = False
 
     async def fetch(
@@ -91,6 +91,6 @@ class FakeFetcher:
         return self.is_tip_only
 
     def report_bad_data(self, source: str, why: str) -> None:
-        """Who is told to have lied."""
+        """Record the upstream that is reported for bad data."""
         assert source == SOURCE
         self.lies.append(why)

@@ -1,4 +1,4 @@
-"""State roots from scratch: every account of a sealed block, in a trie of plain Python."""
+"""State roots from scratch: all accounts of a sealed block in a trie of plain Python."""
 
 from collections.abc import Mapping
 
@@ -82,7 +82,7 @@ def _number(value: int) -> bytes:
 
 
 def check_roots(chain: DevChain) -> None:
-    """Every sealed block has the root of its state."""
+    """Check the state root of every sealed block."""
     with chain.store.view() as view:
         assert view.heads.latest is not None
         for number in range(view.heads.latest[0] + 1):

@@ -1,8 +1,8 @@
-"""A small OP chain written index by index, for tests of what writes it.
+"""A small OP chain written index by index, for tests of writers.
 
-`Chain` begins and seals blocks as a sequencer does, without a pool or a schedule: a test
-says which transactions go into which index. Its genesis has contracts that write slots
-and logs, create others and end themselves.
+`Chain` begins and seals blocks as a sequencer does, without a pool or a schedule: a test chooses
+the transactions of each index. Its genesis has contracts that write slots and logs, create others
+and destroy themselves.
 """
 
 import json
@@ -46,25 +46,26 @@ FACTORY = b"\xfa" * 20
 WITNESS = b"\x17" * 20
 ETHER = 10**18
 PRICE = 100 * 10**9
-# Denominator 50 and elasticity 6, from Jovian on with the lowest base fee 0.
+# Denominator 50 and elasticity 6, from Jovian on with a minimum base fee of 0.
 HOLOCENE_DATA = bytes.fromhex("000000003200000006")
 JOVIAN_DATA = bytes.fromhex("0100000032000000060000000000000000")
 
-# Writes the word at 32 of its input into the slot at 0, and logs the slot as a topic.
+# Writes the word at offset 32 of its input into the slot given at offset 0, and logs the slot as a
+# topic.
 WRITES = (32, "CALLDATALOAD", 0, "CALLDATALOAD", "SSTORE")
 SCRIBES = code(*WRITES, 0, "CALLDATALOAD", 0, 0, "LOG1", "STOP")
-# Keeps the hash of the parent under the block's number.
+# Stores the parent hash under the block's number.
 WITNESSES = code(1, "NUMBER", "SUB", "BLOCKHASH", "NUMBER", "SSTORE")
-# Creates a contract with its input as the code that makes it.
+# Creates a contract with its input as init code.
 CREATES = code(
     "CALLDATASIZE", 0, 0, "CALLDATACOPY", 0, "CALLDATASIZE", 0, "CALLVALUE", "CREATE2", "STOP"
 )  # fmt: skip
-# Writes as above, or ends itself when called without input: what a creation leaves behind.
+# Writes as above, or destroys itself when called without input: the code of created contracts.
 _MORTAL = bytes.fromhex(
     code("CALLDATASIZE", 6, "JUMPI", "CALLER", "SELFDESTRUCT", "JUMPDEST", *WRITES, "STOP")[2:]
 )
 assert _MORTAL[6:7] == b"\x5b", "the jump leads to a JUMPDEST"
-# Sets slot 9, then returns the code above, which stands at the end of it.
+# Sets slot 9, then returns the code above, which is appended to it.
 MAKES_MORTAL = bytes.fromhex(code(7, 9, "SSTORE")[2:]) + b"".join(
     (
         bytes([0x60, len(_MORTAL), 0x60, 17, 0x5F, 0x39]),  # CODECOPY to 0
@@ -74,7 +75,7 @@ MAKES_MORTAL = bytes.fromhex(code(7, 9, "SSTORE")[2:]) + b"".join(
     )
 )
 MORTAL = keccak256(b"\xff" + FACTORY + bytes(32) + keccak256(MAKES_MORTAL))[12:]
-# Before Ecotone a contract could end itself in a later transaction than it began in.
+# Before Ecotone a contract could destroy itself in a later transaction than its creation.
 CANYON: dict[str, Any] = {
     key: value
     for key, value in JOVIAN.items()
@@ -84,7 +85,7 @@ CANYON: dict[str, Any] = {
 
 
 def extra_data(rules: Rules) -> bytes:
-    """The extra data that a block has under these rules."""
+    """The extra data of a block under these rules."""
     if rules.includes(OptimismFork.JOVIAN):
         return JOVIAN_DATA
     return HOLOCENE_DATA if rules.includes(OptimismFork.HOLOCENE) else b""
@@ -93,13 +94,13 @@ def extra_data(rules: Rules) -> bytes:
 def genesis(config: dict[str, Any] = JOVIAN) -> bytes:
     """The genesis file of the chain."""
     contracts: dict[bytes, dict[str, Any]] = {
-        # The scalar 400 for the data footprint, where the attributes deposit would put it.
+        # The scalar 400 for the data footprint, at its position in the attributes deposit.
         L1_BLOCK: {"nonce": "0x1", "storage": {"0x08": hex(400 << 96)}},
         PASSER: {"nonce": "0x1", "code": SCRIBES, "storage": {"0x00": "0x01"}},
         SCRIBE: {"nonce": "0x1", "code": SCRIBES},
         FACTORY: {"nonce": "0x1", "code": CREATES},
         WITNESS: {"nonce": "0x1", "code": WITNESSES},
-        # Stores its input, the parent's hash, under the block's number.
+        # Stores its input, the parent hash, under the block's number.
         HISTORY: {"nonce": "0x1", "code": code(0, "CALLDATALOAD", "NUMBER", "SSTORE")},
     }
     accounts = {sender: {"balance": str(1_000 * ETHER)} for sender in SENDERS}
@@ -117,7 +118,7 @@ def genesis(config: dict[str, Any] = JOVIAN) -> bytes:
 
 
 class Chain:
-    """A chain being written in a folder, which may be closed and opened again."""
+    """A chain that is written in a folder and may be closed and opened again."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class Chain:
         document: bytes | None = None,
         **options: Any,  # noqa: ANN401, of the writer
     ) -> None:
-        """`document` is another genesis file than that of the configuration."""
+        """`document` replaces the genesis file of the configuration."""
         self.folder = folder
         self.config = config
         self.genesis = genesis(config) if document is None else document
@@ -136,7 +137,7 @@ class Chain:
         self.open()
 
     def open(self) -> None:
-        """Open the store as a writer that starts does, and go on with its block."""
+        """Open the store as a starting writer does, and continue its block."""
         kept = self.options.get("keep_partials", 64)
         self.store = Store(str(self.folder), write=True, keep_partials=kept)
         begin_chain(self.store, read_genesis(self.genesis))
@@ -144,11 +145,11 @@ class Chain:
         self.go_on()
 
     def go_on(self) -> None:
-        """Go on with the block that is pending, if there is one."""
+        """Continue the pending block, if any."""
         self._block = self.writer.open_block()
 
     def rewind(self, depth: int) -> None:
-        """Make a block below the latest the latest again."""
+        """Make a lower block the latest one."""
         fork = max(self.writer.latest.number - depth, 0)
         with CommitBuilder(self.store) as builder:
             builder.drop(self.block.partials, "it stood on what is given up")
@@ -159,21 +160,21 @@ class Chain:
         self.go_on()
 
     def reopen(self) -> None:
-        """Leave everything as it lies, as a killed process does, and start again."""
+        """Leave all files as they are, as a killed process does, and start again."""
         del self.writer, self._block
         self.store.close()
         self.open()
 
     @property
     def block(self) -> BlockInProgress:
-        """The block in progress, begun if there is none."""
+        """The block in progress, started if necessary."""
         if self._block is None:
             latest = self.writer.latest
             self._block = self.writer.begin(self.base(), payload_id(latest.hash))
         return self._block
 
     def base(self) -> Base:
-        """What the next block begins with; on the one in progress, if there is one."""
+        """The first transactions of the next block; on top of the block in progress, if any."""
         block, chain = self._block, self.writer.profile
         parent = self.writer.latest if block is None else self.writer.header_if_sealed(block)
         time = parent.timestamp + chain.block_time
@@ -192,12 +193,12 @@ class Chain:
         )
 
     def add(self, *transactions: Transaction) -> Flashblock:
-        """The next index, with these transactions."""
+        """Add the next index, with these transactions."""
         self.block.run(transactions)
         return self.writer.extend(self.block)
 
     def seal(self, *transactions: Transaction) -> Flashblock:
-        """Seal the block and begin the next with these transactions."""
+        """Seal the block and begin the next one with these transactions."""
         writer, block = self.writer, self.block
         sealed = writer.header_if_sealed(block)
         following = writer.begin_next(block, sealed, self.base(), payload_id(sealed.hash))
@@ -207,7 +208,7 @@ class Chain:
         return flashblock
 
     def transactions(self, block: int, partials: tuple[int, ...]) -> list[bytes]:
-        """The transactions that these partials of a block have brought."""
+        """The transactions of these partial blocks of a block."""
         raws: list[bytes] = []
         with self.store.view() as view:
             for partial in partials:
@@ -217,7 +218,7 @@ class Chain:
         return raws
 
     def give_up(self) -> None:
-        """Drop the block in progress, so that another takes its place."""
+        """Drop the block in progress, so that another can replace it."""
         batch = self.store.batch()
         batch.drop(list(self.block.partials), "a test gives it up")
         self.store.commit(batch)
@@ -232,7 +233,7 @@ class Chain:
         self, who: int = 0, to: bytes | None = NOBODY, value: int = 1, data: bytes = b"",
         *, gas: int = 200_000,
     ) -> Transaction:  # fmt: skip
-        """A transaction that can run next."""
+        """A transaction that can be executed next."""
         account = self.block.account(SENDERS[who])
         nonce = 0 if account is None else account.nonce
         message = Message(
@@ -249,7 +250,7 @@ class Chain:
     def deposit(
         self, to: bytes | None = NOBODY, mint: int = 0, value: int = 0, data: bytes = b""
     ) -> Transaction:
-        """A deposit like no other."""
+        """A unique deposit."""
         account = self.block.account(DEPOSITOR)
         nonce = 0 if account is None else account.nonce
         return deposit_transaction(
@@ -268,5 +269,5 @@ class Chain:
 
 
 def payload_id(parent_hash: bytes) -> bytes:
-    """The same for the same parent."""
+    """A payload id that is a function of the parent."""
     return keccak256(b"payload" + parent_hash)[:8]

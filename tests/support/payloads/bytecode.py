@@ -17,7 +17,7 @@ OPCODES = {
 
 
 def code(*program: str | int | bytes) -> str:
-    """Opcodes by name; numbers and byte strings are pushed."""
+    """Assemble opcodes by name; numbers and byte strings are pushed."""
     out = b""
     for each in program:
         match each:
@@ -32,22 +32,22 @@ def code(*program: str | int | bytes) -> str:
 
 
 def returning(*program: str | int | bytes) -> str:
-    """Code that returns what the program leaves on the stack, as a word."""
+    """Code that returns the top of the program's stack as a word."""
     return code(*program, 0, "MSTORE", 32, 0, "RETURN")
 
 
-LOOP = code("JUMPDEST", 0, "JUMP")  # until the gas is gone
+LOOP = code("JUMPDEST", 0, "JUMP")  # until the gas runs out
 
 
 def loop(body: str = "") -> bytes:
-    """Code that does this, as hex, until the gas is gone."""
+    """Code that repeats this, as hex, until the gas runs out."""
     return bytes.fromhex(f"5b{body}5f56")
 
 
-# Slot after slot, each other than all before.
+# One slot after another, never the same one.
 STORING_LOOP = loop("5a8055")
-# P256VERIFY of a signature that has to be looked at to be refused: r and s are 1, the key is
-# the generator. Nothing else takes so long for its gas.
+# P256VERIFY of a well-formed but invalid signature: r and s are 1, the key is the generator. No
+# other code takes as long for its gas.
 P256_LOOP = bytes.fromhex(
     "6001602052"
     "6001604052"

@@ -1,4 +1,4 @@
-"""Conversations as the public suite keeps them: comments, `>>` requests, `<<` replies."""
+"""Conversations in the format of the public suite: comments, `>>` requests, `<<` replies."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,8 @@ METHODS = [
     "debug_getRawReceipts",
 ]
 
-# Where methods have the block that the published contract wants to be named.
+# The position of the block parameter, which the published contract requires, in the parameters of
+# methods.
 BLOCK_AT = {
     "eth_getBalance": 1,
     "eth_call": 1,
@@ -43,7 +44,7 @@ BLOCK_AT = {
 
 
 def read_case(path: Path) -> list[tuple[bytes, Any]]:
-    """Requests with the replies that are expected."""
+    """Requests with the expected replies."""
     lines = path.read_text("utf-8").splitlines()
     asked = [line[3:].encode() for line in lines if line.startswith(">> ")]
     answered = [json.loads(line[3:]) for line in lines if line.startswith("<< ")]
@@ -51,10 +52,10 @@ def read_case(path: Path) -> list[tuple[bytes, Any]]:
 
 
 def in_preconf(request: Any, reply: Any) -> Any:  # noqa: ANN401, it is JSON
-    """The reply that the published contract asks for where it differs from other nodes'.
+    """Return the reply that the published contract requires, if it differs from other nodes'.
 
-    Only the differences that docs/behaviour.md lists: the form of a revert, and that a
-    block has to be named.
+    Only for the differences listed in docs/behaviour.md: the form of a revert, and the required
+    block.
     """
     method, params = request["method"], request.get("params", [])
     if len(params) <= BLOCK_AT.get(method, -1):

@@ -1,4 +1,4 @@
-"""The state that a dev chain begins with, to call and to change, without a store."""
+"""The initial state of a dev chain, for calls and changes without a store."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,13 +27,13 @@ GENESIS = dev_genesis(ChainSettings())
 
 
 def number(address: bytes) -> int:
-    """An address as Solidity's words hold it."""
+    """An address as a word of Solidity."""
     return int.from_bytes(address)
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """What the attributes deposit states; every value differs from every other."""
+    """The contents of the attributes deposit; all values differ from each other."""
 
     base_fee_scalar: int = 2_269
     blob_base_fee_scalar: int = 1_055_762
@@ -49,7 +49,7 @@ class Attributes:
     da_footprint_gas_scalar: int = 148
 
     def call_data(self) -> bytes:
-        """The Jovian form: packed, big-endian, after its selector."""
+        """Encode the Jovian form: the selector, then packed big-endian fields."""
         return (
             bytes.fromhex("3db6be2b")
             + self.base_fee_scalar.to_bytes(4)
@@ -81,7 +81,7 @@ def attributes_deposit(attributes: Attributes) -> Transaction:
 
 @dataclass
 class DevState:
-    """Block 1 of a dev chain, in which anything may be called."""
+    """Block 1 of a dev chain, for calls of any kind."""
 
     genesis: Genesis = GENESIS
     overlay: Overlay = field(default_factory=Overlay.empty)
@@ -117,12 +117,12 @@ class DevState:
         sender: bytes = ALICE,
         value: int = 0,
     ) -> Outcome:
-        """The outcome of a call that leaves nothing behind."""
+        """The outcome of a call without effects."""
         message = self.message(to, call_data(signature, *values), sender, value)
         return self.overlay.call(self.env, message, check_base_fee=False)
 
     def ask(self, to: bytes, signature: str, *values: Any, shape: Any = int) -> Any:  # noqa: ANN401, any shape
-        """What a function returns."""
+        """Return the result of a function."""
         outcome = self.call(to, signature, *values)
         assert outcome.status == "success", outcome.output
         return decode(shape, outcome.output)
@@ -135,7 +135,7 @@ class DevState:
         sender: bytes = ALICE,
         value: int = 0,
     ) -> Outcome:
-        """The outcome of a call whose effects stay."""
+        """The outcome of a call whose effects are kept."""
         return self.send(to, call_data(signature, *values), sender=sender, value=value)
 
     def send(self, to: bytes, data: bytes, sender: bytes = ALICE, value: int = 0) -> Outcome:

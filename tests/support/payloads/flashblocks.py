@@ -1,4 +1,4 @@
-"""Flashblocks for tests: any at all, and small ones to be changed in what a test is about."""
+"""Flashblocks for tests: arbitrary ones, and small ones with fields to override."""
 
 from dataclasses import replace
 
@@ -32,13 +32,13 @@ DIFFS = st.builds(
     blob_gas_used=NUMBERS,
     post_exec_tx=st.none() | st.binary(min_size=1, max_size=200),
 )
-# The place 0-0 is how the wire says that there is none.
+# On the wire, position 0-0 means that there is none.
 PLACES = st.builds(FlashblockId, NUMBERS, NUMBERS).filter(lambda at: at != FlashblockId(0, 0))
 
 
 @st.composite
 def flashblocks(draw: st.DrawFn) -> Flashblock:
-    """Any flashblock that a feed can carry."""
+    """Any flashblock that can occur on a feed."""
     index = draw(st.just(0) | st.integers(1, 2**64 - 1))
     base = draw(BASES) if index == 0 else None
     return Flashblock(
@@ -52,19 +52,19 @@ def flashblocks(draw: st.DrawFn) -> Flashblock:
 
 
 def hash_of(name: str) -> bytes:
-    """A hash that a test can call by a name of up to 32 letters."""
+    """A hash from a name of up to 32 letters."""
     return name.encode().rjust(32, b".")
 
 
 def job(name: str) -> bytes:
-    """A payload id that a test can call by a name of up to 8 letters."""
+    """A payload id from a name of up to 8 letters."""
     return name.encode().rjust(8, b".")
 
 
 def first(
     block: int, payload: str, on: bytes, block_hash: bytes, previous: FlashblockId | None = None
 ) -> Flashblock:
-    """Index 0 of a job, on the sealed block of that hash; `block_hash` is its receipts root too."""
+    """Index 0 of a job, on the sealed block of this hash; `block_hash` is its receipts root too."""
     base = Base(on, bytes(32), bytes(32), bytes(20), block, 30_000_000, 1_000 + 2 * block, b"", 7)
     return Flashblock(job(payload), 0, base, _diff(block_hash), block, previous)
 
@@ -76,12 +76,12 @@ def later(
     block_hash: bytes,
     previous: FlashblockId | None = None,
 ) -> Flashblock:
-    """Another index of a job."""
+    """A later index of a job."""
     return Flashblock(job(payload), index, None, _diff(block_hash), block, previous)
 
 
 def carrying(flashblock: Flashblock, *transactions: bytes) -> Flashblock:
-    """The same flashblock with these transactions."""
+    """Return the flashblock with these transactions."""
     return replace(flashblock, diff=replace(flashblock.diff, transactions=transactions))
 
 

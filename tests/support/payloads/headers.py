@@ -1,6 +1,6 @@
 """A well-formed header for tests to change, and the hash of a header in JSON.
 
-The hash uses RLP and keccak alone, and nothing of the service.
+The hash uses only RLP and keccak, and nothing of the service.
 """
 
 from typing import Any
@@ -39,11 +39,11 @@ PRAGUE: dict[str, Any] = MINED | {
 
 
 def header(fields: dict[str, Any], **changes: object) -> Header:
-    """A header with these fields, some of them changed."""
+    """A header with some fields overridden."""
     return Header(**(fields | changes))
 
 
-# In the order in which they are hashed; numbers are encoded without leading zeros.
+# In hash order; numbers are encoded without leading zeros.
 FIELDS = [
     "parentHash", "sha3Uncles", "miner", "stateRoot", "transactionsRoot", "receiptsRoot",
     "logsBloom", "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "extraData",
@@ -57,7 +57,7 @@ NUMBERS = {
 
 
 def header_hash(block: dict[str, Any]) -> str:
-    """What the `hash` of this object must be."""
+    """Compute the `hash` of this object."""
     items = []
     for field in FIELDS:
         if field in block:

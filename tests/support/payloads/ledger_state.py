@@ -1,4 +1,4 @@
-"""A whole state as a plain value, and what becomes of it: to hold the store against."""
+"""A whole state as a plain value and its changes, for comparison with the store."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +42,7 @@ def changed(model: Model, changes: Changes) -> Model:
 
 
 def root_from_scratch(folder: Path, state: State) -> bytes:
-    """The root of a state, built anew from all that is in it."""
+    """The root of a state, built from scratch."""
     overlay = Overlay.empty()
     for address, life in dump(state).items():
         overlay.set(

@@ -10,7 +10,7 @@ EMPTY_ROOT = keccak256(b"\x80")
 
 
 def decode(data: bytes) -> Item:
-    """The value that these bytes are the RLP of."""
+    """Decode RLP."""
     item, end = _item(data, 0)
     assert end == len(data), "bytes after it"
     return item
@@ -37,12 +37,14 @@ def _item(data: bytes, at: int) -> tuple[Item, int]:
 
 
 def proven(root: bytes, key: bytes, nodes: list[bytes]) -> bytes | None:
-    """What a trie with this root holds under a key, or that it holds nothing; all nodes count."""
+    """Return the value under a key in a trie with this root, or its proven absence; every node must
+    be used.
+    """
     return proven_hashed(root, keccak256(key), nodes)
 
 
 def proven_hashed(root: bytes, key: bytes, nodes: list[bytes]) -> bytes | None:
-    """The same of a key that is hashed already."""
+    """Like `proven`, for a key that is already hashed."""
     if not nodes:
         assert root == EMPTY_ROOT, "no nodes"
         return None

@@ -1,4 +1,4 @@
-"""What requests hold, as the engine reads it: plain calls, and overrides of accounts."""
+"""Request parameters in the engine's form: plain calls, and overrides of accounts."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def plain_calls(*calls: PlainCall) -> PlainCalls:
 
 
 def overrides(accounts: dict[bytes, dict[str, Any]]) -> Overrides:
-    """Fields by the names they have in JSON; numbers, bytes and slots as they are."""
+    """Fields by their JSON names; numbers, bytes and slots unchanged."""
     given = {
         _hex(who): {name: _text(value) for name, value in account.items()}
         for who, account in accounts.items()

@@ -60,7 +60,7 @@ def attributes(
 def builder_transaction(
     nonce: int, gas: int, to: bytes, data: bytes, parity: int, r: str, s: str
 ) -> str:
-    """A transaction of Unichain's builder, which pays no tip."""
+    """A transaction of Unichain's builder, without a tip."""
     fields: list[bytes | int] = [1301, nonce, 0, 51, gas, to, 0, data]
     signature: list[bytes | int] = [parity, bytes.fromhex(r), bytes.fromhex(s)]
     items = [*map(rlp.encode, fields), rlp.encode([]), *map(rlp.encode, signature)]
@@ -68,7 +68,7 @@ def builder_transaction(
 
 
 def increment(nonce: int, parity: int, r: str, s: str) -> str:
-    """The transaction with which each later flashblock begins."""
+    """The first transaction of each later flashblock."""
     return builder_transaction(nonce, 34_825, COUNTER, bytes.fromhex(INCREMENT), parity, r, s)
 
 
@@ -188,7 +188,7 @@ def base_sepolia_33439826() -> dict[str, Any]:
 
 
 def base_mainnet_50393250() -> dict[str, Any]:
-    """Index 0, in the dialect that names the predecessor; Jovian's attributes."""
+    """Index 0, in the dialect with the predecessor; Jovian's attributes."""
     base = {
         "parent_beacon_block_root":
             "0x3e418685bfaf1011c73b68f73f316afb963729c4af458e286fe070ec9efe2929",

@@ -1,4 +1,4 @@
-"""Receipts as JSON, written by Python from decoded receipts: the oracle of the engine's."""
+"""Receipts as JSON, rendered in Python from decoded receipts: the oracle for the engine's."""
 
 from binascii import hexlify
 from typing import Final
@@ -22,7 +22,7 @@ NULL: Final = b"null"
 
 
 class ReceiptOracle:
-    """Renders receipts of one block; has the fields that they share."""
+    """Renders receipts of one block; holds their shared fields."""
 
     def __init__(self, block: ReadableBlock, attributes: L1Attributes | None) -> None:
         place = {b"blockHash": write_data(block.hash), b"blockNumber": write_quantity(block.number)}
@@ -134,7 +134,7 @@ def _prices(attributes: L1Attributes) -> dict[bytes, bytes]:
 def _later_prices(attributes: EcotoneAttributes) -> dict[bytes, bytes]:
     fields: dict[bytes, bytes] = {}
     scalar, constant = attributes.operator_fee_scalar or 0, attributes.operator_fee_constant or 0
-    if scalar or constant:  # both or none, as other nodes
+    if scalar or constant:  # both or neither, as in other nodes
         fields[b"operatorFeeScalar"] = write_quantity(scalar)
         fields[b"operatorFeeConstant"] = write_quantity(constant)
     if attributes.da_footprint_gas_scalar is not None:

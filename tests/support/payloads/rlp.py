@@ -1,8 +1,8 @@
-"""RLP in a few lines, to hold encodings of the engine against."""
+"""RLP in a few lines, for comparison with other encoders."""
 
 
 def encode(value: bytes | int | list[bytes]) -> bytes:
-    """Bytes or a number as a string; a list of what is encoded already as a list."""
+    """Encode bytes or a number as a string, and a list of encoded items as a list."""
     if isinstance(value, list):
         return _with_length(b"".join(value), 0xC0)
     if isinstance(value, int):

@@ -1,6 +1,6 @@
-"""Sign transactions: RLP, secp256k1 and RFC 6979, as short as they come; samples of new types.
+"""Sign transactions: minimal RLP, secp256k1 and RFC 6979; samples of new types.
 
-Slow and open to whoever watches the clock, so for well-known test keys only.
+Slow and not constant-time, so only for well-known test keys.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ def nonces(key: int, digest: bytes) -> Iterator[int]:
 
 
 def sign(key: int, digest: bytes) -> tuple[int, int, int]:
-    """Parity, r and s, the latter in the lower half as EIP-2 wants it."""
+    """Return parity, r and s; s is in the lower half, as EIP-2 requires."""
     for nonce in nonces(key, digest):
         point = multiply(G, nonce)
         assert point is not None

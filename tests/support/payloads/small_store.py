@@ -1,4 +1,4 @@
-"""Stores and states of a few accounts, for tests of the seam."""
+"""Stores and states of a few accounts, for tests of the engine interface."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,16 @@ Edit = Callable[[Overlay], object]
 
 
 def word(number: int) -> bytes:
-    """32 bytes, for a hash nobody looks behind or a slot."""
+    """32 bytes: an arbitrary hash, or a slot."""
     return number.to_bytes(32)
 
 
 def nothing(_: Overlay) -> None:
-    """The edit of a block that changes nothing."""
+    """An edit of a block without changes."""
 
 
 def changes(store: Store, batch: Batch, edit: Edit, *, partial: int | None = None) -> Changes:
-    """What this edit changes above the latest block, or above a partial."""
+    """The changes of this edit above the latest block, or above a partial one."""
     with store.view() as view:
         latest = view.heads.latest
         if partial is not None:
@@ -35,7 +35,7 @@ def changes(store: Store, batch: Batch, edit: Edit, *, partial: int | None = Non
 
 
 def append(store: Store, edit: Edit = nothing) -> Heads:
-    """Commit the next block, whose hash is its number."""
+    """Commit the next block; its hash is its number."""
     with store.view() as view:
         latest = view.heads.latest
     block = latest[0] + 1 if latest else 0
@@ -49,7 +49,7 @@ def balance(address: bytes, amount: int) -> Edit:
 
 
 def env(rules: str = "ethereum:Prague", **fields: int) -> Env:
-    """A block of any fork at which gas costs nothing."""
+    """A block environment of any fork in which gas is free."""
     return Env(
         rules=rules,
         chain_id=fields.pop("chain_id", 1),

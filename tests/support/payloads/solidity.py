@@ -1,8 +1,8 @@
-"""Call data and return data of Solidity's functions, by the shape of the values.
+"""Call data and return data of Solidity functions, by the shape of the values.
 
-A number is a word (addresses and booleans are numbers too), `bytes` are bytes or a string, a
-list is an array, a tuple a struct. To decode, the same shapes with types in the place of values:
-`int`, `bytes`, `[shape]`, `(shape, …)`.
+A number is a word (also addresses and booleans), `bytes` are bytes or a string, a list is an array,
+a tuple a struct. For decoding, the shapes have types instead of values: `int`, `bytes`, `[shape]`,
+`(shape, …)`.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ def call_data(signature: str, *values: Any) -> bytes:  # noqa: ANN401, any shape
 
 
 def decode(shape: Any, data: bytes) -> Any:  # noqa: ANN401, as above
-    """The one value, or the tuple of values, that `data` holds."""
+    """Decode `data` to one value, or to a tuple of values."""
     if isinstance(shape, tuple):
         return _tuple(shape, data, 0)
     return _tuple((shape,), data, 0)[0]
@@ -56,7 +56,8 @@ def _dynamic(value: Any) -> bool:  # noqa: ANN401, as above
 
 
 def _dynamic_shape(shape: Any) -> bool:  # noqa: ANN401, as above
-    return shape is bytes or isinstance(shape, list | tuple)  # no struct here is all words
+    # all structs here have a dynamic member
+    return shape is bytes or isinstance(shape, list | tuple)
 
 
 def _tuple(shapes: tuple[Any, ...], data: bytes, start: int) -> tuple[Any, ...]:

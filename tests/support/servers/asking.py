@@ -1,4 +1,4 @@
-"""Send requests to a service in this process, as a client would over HTTP."""
+"""Send requests to a service in this process, as a client does over HTTP."""
 
 import asyncio
 import inspect
@@ -20,7 +20,7 @@ ANYBODY = Client("127.0.0.1", 0)
 
 
 def body_of(reply: Reply) -> bytes:
-    """The whole body of a reply, which is used up by it."""
+    """The whole body of a reply, which is consumed."""
     pieces = [reply.body]
     if isinstance(reply.rest, list):
         return b"".join((reply.body, *reply.rest))
@@ -29,11 +29,11 @@ def body_of(reply: Reply) -> bytes:
     return b"".join(pieces)
 
 
-UNHURRIED = 600.0  # seconds, for what takes seconds at most: no call ends by being preempted
+UNHURRIED = 600.0  # seconds, for calls that take seconds at most: none ends by preemption
 
 
 class Asker:
-    """A client of a service, with a loop for the answers that take long."""
+    """A client of a service, with an event loop for slow responses."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class Asker:
         self._loop.close()
 
     def reply(self, body: bytes) -> Reply:
-        """What is answered to these bytes."""
+        """Return the reply to a body."""
         return self._loop.run_until_complete(self._reply(body))
 
     def replies(self, bodies: list[bytes]) -> list[Reply]:
-        """What is answered to requests that come in at the same time."""
+        """Return the replies to concurrent requests."""
 
         async def all_at_once() -> list[Reply]:
             return await asyncio.gather(*map(self._reply, bodies))
@@ -63,7 +63,7 @@ class Asker:
         return self._loop.run_until_complete(all_at_once())
 
     def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401, it is JSON
-        """The result, or the error object."""
+        """Return the result, or the error object."""
         answer = json.loads(self.reply(request(method, *params)).body)
         assert answer["jsonrpc"] == "2.0"
         assert answer["id"] == 1
@@ -86,7 +86,7 @@ def error(code: int, message: str, **data: str) -> dict[str, object]:
 
 
 def settings_with(dialect: Dialect = "preconf", **given: object) -> Settings:
-    """Settings by their names; calls may take long."""
+    """Settings by name, with long time limits for calls."""
     chosen = {"dialect": dialect, "call_timeout": UNHURRIED} | given
     defaults = flat(Settings())
     assert chosen.keys() <= defaults.keys()
@@ -121,7 +121,7 @@ ETHER = 10**18
 
 
 def simulate(client: Asker, *blocks: dict[str, Any], at: str = "latest", **options: bool) -> Any:  # noqa: ANN401, it is JSON
-    """The blocks, or the error object."""
+    """Return the blocks, or the error object."""
     return client.ask("eth_simulateV1", {"blockStateCalls": list(blocks), **options}, at)
 
 
@@ -135,7 +135,7 @@ def block(
 
 
 def funded(*addresses: str) -> dict[str, dict[str, Any]]:
-    """State overrides that give each an ether."""
+    """State overrides that give each account an ether."""
     return {address: {"balance": hex(ETHER)} for address in addresses}
 
 
@@ -148,7 +148,9 @@ Json = Any
 
 
 def witness_file(client: Asker, config: Json, number: int) -> dict[str, Json]:
-    """The file of a sealed block: what two methods answer, and the chain's configuration."""
+    """The witness file of a sealed block: the results of two methods, and the chain's
+    configuration.
+    """
     return {
         "chain": config,
         "block": client.ask("debug_getRawBlock", hex(number)),
@@ -157,5 +159,4 @@ def witness_file(client: Asker, config: Json, number: int) -> dict[str, Json]:
 
 
 def text_of(file: dict[str, Json]) -> bytes:
-    """The text of a file."""
     return json.dumps(file).encode()

@@ -1,8 +1,8 @@
 """The libraries that `make clients` installs into tests/clients, and programs that use them.
 
-They are no dependencies of foreblock or of its other tests: some need node or Go, web3.py
-brings two dozen packages, and none may decide which versions our own tools have. Where they are
-not installed their tests are skipped, and say so; under `make clients` that is a failure, but
+They are not dependencies of foreblock or of its other tests: some need Node or Go, web3.py brings
+two dozen packages, and none may constrain the versions of this project's own tools. If a library is
+not installed, its tests are skipped with a message; under `make clients` that is a failure, except
 for Foundry's tools, which are installed on one platform only.
 """
 
@@ -15,7 +15,7 @@ import pytest
 
 from support.servers.waiting import PATIENCE
 
-REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # as `make clients` says
+REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # set by `make clients`
 HERE = Path(__file__).resolve().parents[2] / "clients"
 MODULES = HERE / "node_modules"
 PYTHON = HERE / ".venv" / "bin" / "python"
@@ -24,7 +24,7 @@ FOUNDRY = {
     for tool in ("cast", "forge")
 }
 ETHCLIENT = HERE / "ethclient" / "ethclient"
-# What is there once a library is installed, and the program that runs it.
+# A file that exists if the library is installed, and the program that runs it.
 LIBRARIES = {
     "viem": (MODULES / "viem", "node"),
     "ethers": (MODULES / "ethers", "node"),
@@ -37,7 +37,7 @@ LIBRARIES = {
 
 
 def program_of(library: str) -> str:
-    """What runs a library; where it is not installed, the test is skipped or fails."""
+    """Return the command of a library; if it is not installed, the test is skipped or fails."""
     installed, program = LIBRARIES[library]
     if not installed.exists():
         missing = f"{library} is not installed; `make clients` installs it and runs this"
@@ -48,7 +48,7 @@ def program_of(library: str) -> str:
 
 
 def environment(url: str = "", **more: str) -> dict[str, str]:
-    """The variables of a program; Foundry's tools are told by one where to ask."""
+    """The environment of a program; Foundry's tools take the endpoint from a variable."""
     return {**os.environ, "ETH_RPC_URL": url, **more}
 
 
@@ -60,7 +60,7 @@ def run(
     cwd: Path = HERE,
     variables: Mapping[str, str] | None = None,
 ) -> str:
-    """What a program prints that uses a library: a file, or a text given to it."""
+    """Return the output of a program that uses a library: a file, or a source text."""
     done = subprocess.run(
         [program_of(library), *arguments], input=program, capture_output=True, text=True,
         check=False, cwd=cwd, env=environment(url, **(variables or {})), timeout=PATIENCE,

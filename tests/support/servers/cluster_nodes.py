@@ -16,7 +16,7 @@ _FACT = re.compile(r"^log: epoch (\d+), sequence (\d+), commit (\d+)", re.MULTIL
 
 
 class ClusterNode:
-    """One node with a folder of its own, which outlives its processes."""
+    """One node with its own folder, which outlives its processes."""
 
     def __init__(self, folder: Path, log: str, *options: str, is_replica: bool) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class ClusterNode:
 
     @property
     def said(self) -> str:
-        """All that it has printed and logged."""
+        """All its output and logs."""
         return (self.folder / "node.log").read_text("utf-8")
 
     def start(self, *, with_log: bool = True) -> None:
@@ -56,7 +56,7 @@ class ClusterNode:
         until(lambda: self.get("/readyz").startswith("ready"), "the node is ready")
 
     def get(self, path: str) -> str:
-        """What it answers, empty if it does not."""
+        """Return its response, empty on failure."""
         assert self._process is not None
         assert self._process.poll() is None, self.said
         try:
@@ -65,7 +65,7 @@ class ClusterNode:
             return ""
 
     def place(self) -> tuple[int, int, int]:
-        """Epoch, sequence and commit, as it says; zeros while it says nothing."""
+        """Epoch, sequence and commit from its status; zeros without a status."""
         found = _FACT.search(self.get("/readyz?verbose"))
         return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
 
@@ -74,14 +74,14 @@ class ClusterNode:
         until(lambda: self.place()[::2] >= (epoch, commit), f"commit {commit} of epoch {epoch}")
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it in order."""
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(PATIENCE)
             self._process = None
 
     def kill(self) -> None:
-        """End all of it at once; its other processes see the end of their parent."""
+        """Kill the main process; the other processes see the end of their parent."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(PATIENCE)

@@ -1,4 +1,4 @@
-"""A worker over a partial store, in this process, and the network that it asks."""
+"""A worker over a partial store, in this process, and the network that serves its requests."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from support.servers.asking import ANYBODY, body_of, request, settings_with
 
 
 class Follower:
-    """A worker over a partial store, and the network that it asks."""
+    """A worker over a partial store, and the network that serves its requests."""
 
     def __init__(self, whole: Ledger, folder: Path, **told: Any) -> None:  # noqa: ANN401, settings
         most, dialect = told.pop("most", 1 << 30), told.pop("dialect", "ethereum")
@@ -66,7 +66,7 @@ class Follower:
 
 @contextmanager
 def follower(whole: Ledger, folder: Path, **told: Any) -> Iterator[Follower]:  # noqa: ANN401
-    """One that begins at the latest block, or with `is_begun` over a store that is there."""
+    """A follower from the latest block, or with `is_begun` over an existing store."""
     made = Follower(whole, folder, **told)
     try:
         yield made

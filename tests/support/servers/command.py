@@ -1,4 +1,4 @@
-"""`foreblock VERB …`, in this process or in one of its own."""
+"""`foreblock VERB …`, in this process or in a separate one."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def run(
 ) -> Done:  # fmt: skip
     """Run a command in this process, which takes a tenth of the time; its logs are dropped.
 
-    Not for a store that this process has open, as only other processes find it locked, and not for
+    Not for a store that this process has open, which only other processes find locked, and not for
     `store check`, which forks.
     """
     words = list(map(str, arguments))
@@ -33,6 +33,6 @@ def run(
 
 
 def run_apart(*arguments: object, cwd: Path | None = None) -> Done:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process."""
     words = [sys.executable, "-m", "foreblock", *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd)

@@ -1,4 +1,4 @@
-"""`foreblock dev` in processes of its own: requests, flashblocks by block, processor time."""
+"""`foreblock dev` in separate processes: requests, flashblocks by block, processor time."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[3] / "python"
 
 
 def children(pid: int) -> dict[str, list[int]]:
-    """The processes that a supervisor runs, by their module."""
+    """The child processes of a supervisor, by module."""
     found: dict[str, list[int]] = {"writer": [], "worker": [], "one_process": []}
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
     for child in map(int, text.split()):
@@ -35,7 +35,7 @@ def children(pid: int) -> dict[str, list[int]]:
 
 
 class HttpReply(NamedTuple):
-    """The response to a request over a connection of its own."""
+    """The response to a request over a new connection."""
 
     status: int
     body: bytes
@@ -47,7 +47,7 @@ class HttpReply(NamedTuple):
 
     @property
     def commit(self) -> int:
-        """The commit of the snapshot that it names, or 0."""
+        """The commit of its snapshot, or 0."""
         found = re.search(r"\bcommit=(\d+)", self.headers.get("Foreblock-Snapshot") or "")
         return int(found[1]) if found else 0
 
@@ -76,20 +76,20 @@ class Network:
         self.url = url
         self.feed = feed
         self.path = path
-        self.commit = 0  # the highest that was seen
+        self.commit = 0  # the highest seen so far
 
     @property
     def node(self) -> "Network":
-        """The same chain as an ordinary node shows it."""
+        """The view of an ordinary node of the same chain."""
         return Network(self.url, self.feed, "/eth")
 
     def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401
-        """The result of a method; an error of JSON-RPC is raised as `RpcError`."""
+        """Return the result of a method. Raises `RpcError` for an error response."""
         (answer,) = self.batch((method, params))
         return answer
 
     def batch(self, *requests: tuple[str, Sequence[object]]) -> list[Any]:
-        """The results of requests that see one snapshot; commits may never go back."""
+        """Return the results of requests on one snapshot; commits must never decrease."""
         body = [
             {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
             for number, (method, params) in enumerate(requests)
@@ -113,13 +113,13 @@ class Network:
         return int(self.ask("eth_getBlockByNumber", "latest", False)["number"], 16)
 
     def probe(self, path: str) -> tuple[int, str]:
-        """Status and text of a probe."""
+        """Return status and text of a probe."""
         reply = exchange(self.url, path)
         return reply.status, reply.text
 
 
 class RpcError(Exception):
-    """An error answer."""
+    """A JSON-RPC error."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error)
@@ -171,7 +171,7 @@ class Following:
             text += line
             if line.startswith("flashblocks at"):
                 break
-        # Each by itself: lines of the log, which have addresses too, may come between them.
+        # Searched one by one: log lines, which have addresses too, may come between them.
         (url,) = re.findall(r"^listening on (http://\S+)", text, re.MULTILINE)
         (feed,) = re.findall(r"^flashblocks at (ws://\S+)$", text, re.MULTILINE)
         self.network = Network(url, feed)
@@ -182,7 +182,7 @@ class Following:
         self.process.wait(PATIENCE)
 
     def kill_writer(self) -> None:
-        """Kill the process that writes."""
+        """Kill the writer process."""
         (pid,) = children(self.process.pid)["writer"]
         os.kill(pid, signal.SIGKILL)
 
@@ -193,7 +193,7 @@ def following(
     feed_listen: str = "127.0.0.1:0", workers: int = 1, options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Following]:  # fmt: skip
-    """A chain made from feeds, from its first answer to its end."""
+    """A chain made from feeds, from its first response to its end."""
     command = [
         sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--genesis={genesis}",
         f"--data={data}", f"--canonical={canonical}", f"--listen={listen}",
@@ -208,9 +208,9 @@ def following(
 def serving_several(
     networks: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[int, dict[str, Network]]]:
-    """`foreblock serve` of several networks with feeds, each told settings of its own.
+    """`foreblock serve` of several networks with feeds, each with its own settings.
 
-    Gives its process, and the networks by name.
+    Yields its process, and the networks by name.
     """
     told = {
         name: ("source=feed", "listen=127.0.0.1:0", "feed_listen=127.0.0.1:0", *settings)
@@ -227,7 +227,7 @@ def serving_several(
             line = process.stdout.readline()
             assert line, text
             text += line
-        # Each by itself: lines of the log may come between them.
+        # Searched one by one: log lines may come between them.
         urls = dict(re.findall(r"^(\w+): listening on (http://\S+)", text, re.MULTILINE))
         feeds = dict(re.findall(r"^(\w+): flashblocks at (ws://\S+)$", text, re.MULTILINE))
         yield process.pid, {name: Network(urls[name], feeds[name]) for name in networks}
@@ -235,7 +235,7 @@ def serving_several(
 
 @contextmanager
 def dev_chain(*options: str, environment: Mapping[str, str] | None = None) -> Iterator[Dev]:
-    """`foreblock dev` on free ports, from its first answer to its end."""
+    """`foreblock dev` on free ports, from its first response to its end."""
     with _running(_command(options), environment or {}) as process:
         yield Dev(process)
 
@@ -262,7 +262,7 @@ def _running(
 
 
 def refused(*options: str) -> str:
-    """What `foreblock dev` says when it does not start."""
+    """Return the error message of a `foreblock dev` that does not start."""
     done = subprocess.run(
         _command(options), capture_output=True, text=True, env=package_environment(),
         timeout=PATIENCE, check=False,
@@ -280,15 +280,15 @@ def _command(options: Sequence[str]) -> list[str]:
 
 
 def package_environment() -> dict[str, str]:
-    """An environment in which `python -m foreblock` is that of this checkout."""
+    """An environment in which `python -m foreblock` runs this checkout."""
     return {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
 
 
-CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
+CANDIDATES = 20  # requested indices of a block; a block of one second has six
 
 
 def pins(network: Network, block: int) -> list[Any]:
-    """What a network answers for every flashblock of a block, up to the first it lacks."""
+    """Return the response for every flashblock of a block, up to the first unknown one."""
     found = []
     for index in range(CANDIDATES):
         place = {"blockNumber": hex(block), "flashblockIndex": hex(index)}
@@ -315,13 +315,13 @@ def until_latest(network: Network, block: int) -> None:
 
 
 def loop_seconds(process: int) -> float:
-    """How long the first thread of a process has run, which is the one with the loop."""
+    """Return the CPU time of the first thread of a process, which runs the event loop."""
     text = Path(f"/proc/{process}/task/{process}/schedstat").read_text("ascii")
     return int(text.split()[0]) / 1e9
 
 
 def loop_seconds_between(process: int, ask: Callable[[], object], count: int) -> float:
-    """How long the loop has worked from a question to its answer, in the median of so many."""
+    """Return the median CPU time of the event loop per request, over this many requests."""
     times = []
     for _ in range(count):
         before = loop_seconds(process)

@@ -1,4 +1,4 @@
-"""Servers that a client of a feed may meet and nobody would want."""
+"""Misbehaving servers that a client of a feed may meet."""
 
 import asyncio
 from base64 import b64encode
@@ -11,7 +11,7 @@ Attend = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def bad_server(attend: Attend) -> AsyncIterator[str]:
-    """A server that shakes hands and then does as it likes."""
+    """A server with arbitrary behaviour after the handshake."""
 
     async def shake(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -33,7 +33,7 @@ async def bad_server(attend: Attend) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def raw_server(attend: Attend) -> AsyncIterator[str]:
-    """A server that does as it likes from the first byte on."""
+    """A server with arbitrary behaviour from the first byte on."""
     attending: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def attended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ async def raw_server(attend: Attend) -> AsyncIterator[str]:
 
 
 def frame(payload: bytes, opcode: int = 2, *, final: bool = True, length: int = -1) -> bytes:
-    """A frame as servers send it, with another length than its own if one is given."""
+    """A server's frame, optionally with a wrong length."""
     size = len(payload) if length < 0 else length
     head = bytes([(0x80 if final else 0) | opcode])
     if size < 126:
@@ -67,6 +67,6 @@ def frame(payload: bytes, opcode: int = 2, *, final: bool = True, length: int = 
 
 
 async def for_ever(reader: asyncio.StreamReader) -> None:
-    """Listen until the client has gone."""
+    """Receive until the client has disconnected."""
     while await reader.read(1 << 16):
         pass

@@ -11,19 +11,19 @@ Runner = Callable[[Body], None]
 
 
 async def turns() -> None:
-    """Let what the loop has scheduled happen."""
+    """Run all callbacks that the loop has scheduled."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let the loop turn until something is so."""
+    """Run the loop until a condition holds."""
     while not condition():  # noqa: ASYNC110, there is nothing to be woken by
         await asyncio.sleep(0)
 
 
 def run(body: Body, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
-    """Run a test's coroutine, and fail where it does not end."""
+    """Run a test's coroutine, and fail if it does not end."""
 
     async def bounded() -> None:
         async with asyncio.timeout(PATIENCE):
@@ -42,7 +42,7 @@ def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
 
 
 class DrivenLoop(asyncio.SelectorEventLoop):
-    """Timers of this loop go off when a test says so."""
+    """An event loop whose timers fire when a test advances its clock."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,21 +52,21 @@ class DrivenLoop(asyncio.SelectorEventLoop):
         return self._now
 
     async def advance(self, seconds: float) -> None:
-        """Let what is begun set its timers, this time pass, and what is due happen."""
+        """Let started tasks set their timers, advance the clock, and run due callbacks."""
         await turns()
         self._now += seconds
         await turns()
 
 
 def driven_loop() -> DrivenLoop:
-    """The loop of a test that runs in one."""
+    """The loop of a test that runs in a driven loop."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, DrivenLoop)
     return loop
 
 
 def in_driven_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """A test as a coroutine, in such a loop."""
+    """Run a test as a coroutine in a driven loop."""
 
     def run() -> None:
         with asyncio.Runner(loop_factory=DrivenLoop) as runner:
@@ -85,6 +85,6 @@ def listening(path: str) -> socket.socket:
 
 
 async def closed() -> None:
-    """Let transports that were told to close do so."""
+    """Let closing transports finish closing."""
     for _ in range(3):
         await asyncio.sleep(0)

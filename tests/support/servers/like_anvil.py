@@ -1,4 +1,4 @@
-"""`foreblock dev --like anvil`, and anvil itself, in processes of their own."""
+"""`foreblock dev --like anvil`, and anvil itself, in separate processes."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ LISTENING = "Listening on "
 
 
 class Running:
-    """A chain that listens: what it printed, and a client of its first address."""
+    """A listening chain: its output, and a client of its first address."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -34,11 +34,11 @@ class Running:
         self.endpoint = Endpoint(f"http://{self.addresses[0]}", PATIENCE)
 
     def ask(self, method: str, *params: object) -> object:
-        """The result; raises `ErrorAnswer`."""
+        """Return the result; raises `ErrorAnswer`."""
         return self.endpoint.request(method, params)
 
     def stop(self) -> int:
-        """End it as Ctrl-C does; gives its exit code."""
+        """Stop it as Ctrl-C does; return its exit code."""
         self.endpoint.close()
         self.process.send_signal(2)
         return self.process.wait(PATIENCE)
@@ -46,7 +46,7 @@ class Running:
 
 @contextmanager
 def running(command: Sequence[str], **environment: str) -> Iterator[Running]:
-    """A chain from its last line to its end."""
+    """A chain from its last line of output to its end."""
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -73,20 +73,20 @@ NO_ANVIL = "anvil is not installed; bench/peers.sh installs it"
 
 
 def like_anvil(*flags: str) -> list[str]:
-    """The command, at a free port unless the flags have one."""
+    """The command, on a free port unless the flags have one."""
     port = [] if {"-p", "--port"} & set(flags) else ["--port", "0"]
     return [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", *port, *flags]
 
 
 def anvil_program() -> Path | None:
-    """anvil itself and not the script around it, which keeps signals to itself."""
+    """Return anvil's executable and not its wrapper script, which does not forward signals."""
     peers = CHECKOUT / "build" / "peers"
     programs = peers.glob("node_modules/@foundry-rs/anvil-*/bin/anvil")
     return next(programs, None) or find("anvil", peers)
 
 
 def anvil(*flags: str) -> list[str]:
-    """anvil's own command; skips the test where it is not installed."""
+    """The command of anvil; skips the test if it is not installed."""
     program = anvil_program()
     if program is None:
         pytest.skip(NO_ANVIL)

@@ -1,4 +1,4 @@
-"""Networks with a log in this process, with their stores; who plays the workers is the test."""
+"""Networks with a log in this process, with their stores; the test plays the workers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -48,12 +48,12 @@ def log(url: str, **options: Any) -> ReplicationSettings:  # noqa: ANN401, of th
 
 
 class Machine:
-    """One node, from its begin to its end; `heard` is all that its workers were told."""
+    """One node from start to end; `heard` has all messages to its workers."""
 
     def __init__(self, network: Network, offers: SnapshotOffers | None = None) -> None:
         self.network = network
         self.heard: list[ToWorker] = []
-        self.status = SourceStatus()  # the last
+        self.status = SourceStatus()  # the latest
         self.changes = 0
         self._changed = asyncio.Event()
         feeds = Feeds(None, FeedClientOptions())
@@ -83,7 +83,7 @@ class Machine:
         self.changes += 1
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what workers hear."""
+        """Wait for a message to workers."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._changed.clear()
@@ -99,21 +99,21 @@ class Machine:
         return [each for each in self.heard if isinstance(each, NextNonce)]
 
     def call(self, number: int, body: CallBody, deadline_ns: int = 0) -> None:
-        """Send a call, as a worker does; the replies are heard with all else."""
+        """Send a command, as a worker does; replies are recorded with all other messages."""
         self.node.on_call(BusRequest(BusCall(number, "main", body, deadline_ns), self.tell))
 
     def submit(self, raw: bytes, sender: bytes, number: int = 1) -> None:
-        """Hand in a transaction, as a worker does; the answers are heard with all else."""
+        """Submit a transaction, as a worker does; responses are recorded with other messages."""
         deadline_ns = SystemClock().monotonic_ns() + 2 * 10**9
         self.call(number, Submit(raw, sender), deadline_ns)
 
     async def publish(self, message: bytes) -> None:
-        """Put a message into the stream of its log, as nobody should."""
+        """Publish a foreign message into the stream of its log."""
         connection = self.node._session.connection
         await connection.request(connection.subjects.log, message)
 
     async def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop it as an operator does."""
         self.node.stop()
         await self.node.run()
         await self.node.close()
@@ -133,7 +133,7 @@ class Machine:
 
 @asynccontextmanager
 async def running(network: Network, offers: SnapshotOffers | None = None) -> AsyncIterator[Machine]:
-    """A node that has something to serve, and runs."""
+    """A running node with something to serve."""
     machine = Machine(network, offers)
     async with asyncio.timeout(PATIENCE):
         await machine.node.open()

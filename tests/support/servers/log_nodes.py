@@ -1,4 +1,4 @@
-"""Nodes of a log for tests: a plain list in the place of a store, all else as it is served."""
+"""Nodes of a log for tests: a plain list instead of a store, everything else as in production."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -20,11 +20,11 @@ from support.servers.waiting import PATIENCE
 NAME = "main"
 LOG_ID = b"l" * 16
 BOOT = b"b" * 16
-REFUSED = b"refused"  # the body of a commit that no store takes
+REFUSED = b"refused"  # the body of a commit that every store rejects
 
 
 class Node:
-    """Writes, follows, or both in turn; `bodies` and `position` are its store."""
+    """Writes, follows, or both in turn; `bodies` and `position` replace its store."""
 
     def __init__(self, connection: LogConnection) -> None:
         self.connection = connection
@@ -72,7 +72,7 @@ class Node:
         return self.tail
 
     async def catch_up(self) -> None:
-        """Read to the end of the log, once it answers."""
+        """Read to the end of the log, once it responds."""
         tail = self.follower()
         await retried(tail.catch_up)
         self.position = tail.position
@@ -88,7 +88,7 @@ class Node:
             await asyncio.wait([task])
 
     async def until(self, condition: Callable[[], bool], task: asyncio.Task[object]) -> None:
-        """Wait for what applying brings; what ends the loop is raised."""
+        """Wait for a result of applying; an error that ends the loop is raised."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 if task.done():
@@ -119,7 +119,7 @@ class Node:
 async def node(
     *urls: str, name: str = NAME, make: bool = True, replicas: int = 1
 ) -> AsyncIterator[Node]:
-    """A node that is connected; the first one makes the stream."""
+    """A connected node; the first one creates the stream."""
     connection = LogConnection(LogServers(urls, LogSubjects(name)), "test")
     async with asyncio.timeout(PATIENCE):
         await connection.open()
@@ -134,7 +134,7 @@ async def node(
 
 
 async def retried(call: Callable[[], Awaitable[None]]) -> None:
-    """Call until JetStream answers, which it does a little after its server."""
+    """Repeat a call until JetStream responds, which happens a little after its server starts."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Whole services with a log, in processes of their own: writers, standbys and replicas."""
+"""Whole services with a log, in separate processes: writers, standbys and replicas."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ from support.servers.dev_processes import Network, children, exchange, package_e
 from support.servers.log_nodes import node
 from support.servers.waiting import LOOK_SECONDS, PATIENCE, until
 
-# All that a log makes equal; trie nodes and the heads, with a note, are each store's own.
+# Everything that a log makes equal; trie nodes and the heads, with a note, differ between stores.
 EQUAL_TABLES = ("flat", "deltas", "codes", "sealed", "partials", "rows", "trash")
 LOCAL_ROWS = (LOGS.key, ADDRESSES.key, touched_key(0)[:1])
 KEPT: dict[str, Any] = {"keep_states": 40, "keep_partials": 8, "keep_nodes": 16}
@@ -46,11 +46,11 @@ class Service:
         self._output = output
 
     def said(self) -> str:
-        """All that it has printed and logged."""
+        """All its output and logs."""
         return self._output.read_text("utf-8")
 
     def log(self) -> tuple[int, int, str]:
-        """The epoch, the commit and the words about the writer that it shows."""
+        """The epoch, the commit and the writer's state in its status."""
         _, text = self.network.probe("/readyz?verbose")
         found = FACT.search(text)
         return (0, 0, "") if found is None else (int(found[1]), int(found[3]), found[5])
@@ -59,7 +59,7 @@ class Service:
         return self.network.probe("/readyz")[0] == 200
 
     def until_epoch(self, epoch: int, words: str = "") -> None:
-        """Wait until it shows this epoch, and these words about the writer."""
+        """Wait until its status has this epoch and this state of the writer."""
 
         def shows() -> bool:
             found, _, writer = self.log()
@@ -75,12 +75,12 @@ class Service:
         until(has, f"commit {commit}")
 
     def signal_writer(self, number: int) -> None:
-        """Send a signal to the process in the writer's place."""
+        """Send a signal to the writer process."""
         (pid,) = children(self.process.pid)["writer"]
         os.kill(pid, number)
 
     def kill(self) -> None:
-        """End all its processes at once, as a machine does that loses its power."""
+        """Kill all its processes at once, like a power failure."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
@@ -91,7 +91,7 @@ class Service:
 
 @contextmanager
 def service(output: Path, *words: str) -> Iterator[Service]:
-    """`foreblock WORDS`, from its first answer to its end."""
+    """`foreblock WORDS`, from its first response to its end."""
     command = [sys.executable, "-m", "foreblock", *words, "--workers=1", "--listen=127.0.0.1:0"]
     with output.open("ab") as written:
         process = subprocess.Popen(
@@ -114,7 +114,9 @@ def service(output: Path, *words: str) -> Iterator[Service]:
 
 
 class Roamer:
-    """A client that asks one endpoint after the other, from the last commit on that it saw."""
+    """A client that sends requests to one endpoint after another, with the last seen commit as
+    minimum.
+    """
 
     def __init__(self) -> None:
         self.networks: list[Network] = []
@@ -142,7 +144,7 @@ class Roamer:
         try:
             reply = exchange(url, "/", CHAIN_ID, {"Foreblock-Min-Commit": f"{self.commit}"})
         except (OSError, HTTPException):
-            return  # it was killed, or is not there yet
+            return  # it was killed, or has not started yet
         if reply.status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.refusals += 1
             return
@@ -153,7 +155,7 @@ class Roamer:
 
 
 def come_level(data: Path, url: str) -> None:
-    """Let a store that nobody has open read the log to its end, and maintain it."""
+    """Let a closed store read the log to its end, and maintain it."""
 
     async def run() -> None:
         async with node(url, make=False) as found:
@@ -179,7 +181,7 @@ def come_level(data: Path, url: str) -> None:
 
 
 def tables(data: Path) -> dict[str, list[tuple[bytes, bytes]]]:
-    """What a store that nobody has open has of the log, byte for byte."""
+    """Return the replicated tables of a closed store, byte for byte."""
     with lmdb.open(str(data), max_dbs=16, readonly=True, lock=False) as environment:
         found = {}
         for name in EQUAL_TABLES:

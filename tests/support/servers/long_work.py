@@ -1,4 +1,4 @@
-"""The scheduler of a worker, with other thresholds, and a driver that runs steps at once."""
+"""The scheduler of a worker with other thresholds, and a driver that runs steps immediately."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Clock:
-    """Moves when a test moves it."""
+    """A clock that a test advances."""
 
     now = 0.0
 
@@ -24,12 +24,12 @@ class Clock:
 
 
 def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> CallThreads:
-    """A set of threads of its own."""
+    """A separate set of threads."""
     return CallThreads(Pool(threads=running, begun=begun, capacity=capacity))
 
 
 def scheduler(timeout_ms: int, clock: Callable[[], float] = time.monotonic) -> Scheduler:
-    """A scheduler with threads of its own."""
+    """A scheduler with its own threads."""
     return Scheduler(threads(), timeout_ms, clock=clock)
 
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def finish(steps: Steps[T]) -> T:
-    """Run all steps here and now."""
+    """Run all steps immediately."""
     outcome: object = None
     failure: Exception | None = None
     try:
@@ -55,13 +55,13 @@ def finish(steps: Steps[T]) -> T:
 
 
 def nearly_all_is_long() -> AbstractContextManager[None]:
-    """Bodies and params of more than a few bytes are read as long ones are, on threads."""
+    """Treat bodies and params of more than a few bytes as long, and read them on threads."""
     return thresholds(long_body_bytes=64, long_params_bytes=64, thread_params_bytes=64)
 
 
 @contextmanager
 def thresholds(**values: float) -> Iterator[None]:
-    """These values instead of those in force."""
+    """Override thresholds."""
     former = asdict(THRESHOLDS)
     assert values.keys() <= former.keys()
     for name, value in values.items():

@@ -24,7 +24,7 @@ STORAGE = "64GB"
 
 
 def find_server() -> str:
-    """The path of nats-server; skips, and says so, where there is none."""
+    """Return the path of nats-server; skip the test if there is none."""
     beside = Path(sys.executable).with_name("nats-server")
     found = shutil.which("nats-server") or (str(beside) if beside.exists() else None)
     if found is None:
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 class NatsServer:
-    """One server with a folder of its own, which outlives its processes."""
+    """One server with its own folder, which outlives its processes."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class NatsServer:
     ) -> None:
         """`prefix` precedes its command.
 
-        `storage` is what streams may reserve. Left to itself a server takes most of what is
-        free, so that what it refuses depends on the disk; reserving writes nothing.
+        `storage` is the limit for streams. By default a server takes most of the free space, so its
+        refusals would depend on the disk; reserving writes nothing.
         """
         self.folder = folder
         self.port = free_port()
@@ -99,14 +99,14 @@ class NatsServer:
         return True
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill it, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop it as an operator does."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait()
@@ -115,14 +115,14 @@ class NatsServer:
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all its threads stand still
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)  # all its threads are stopped
 
     def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def save(self) -> Path:
-        """A copy of what it has stored, while it does not run."""
+        """Copy its stored files while it does not run."""
         copy = self.folder / "saved"
         shutil.copytree(self.folder / "store", copy)
         return copy
@@ -145,7 +145,7 @@ def nats_cluster(
     payload: str = "1MB",
     storage: str = STORAGE,
 ) -> list[NatsServer]:
-    """Servers that know each other, not started yet; on hosts of their own if some are given."""
+    """A cluster of servers, not started yet; on given hosts or on the default one."""
     ports = [free_port() for _ in range(size)]
     hosts = hosts or ["127.0.0.1"] * size
     routes = ", ".join(f"nats://{host}:{port}" for host, port in zip(hosts, ports, strict=True))

@@ -1,4 +1,4 @@
-"""A service in processes of its own, and clients at real sockets."""
+"""A service in separate processes, and clients at real sockets."""
 
 import os
 import re
@@ -59,16 +59,16 @@ class Service:
         return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
 
     def resident(self) -> int:
-        """Bytes of memory that the workers hold."""
+        """Resident memory of the workers, in bytes."""
         texts = [Path(f"/proc/{pid}/statm").read_text("ascii") for pid in self.workers()]
         return sum(int(text.split()[1]) for text in texts) * resource.getpagesize()
 
     def open_files(self) -> int:
-        """Descriptors that the workers hold."""
+        """Open file descriptors of the workers."""
         return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.workers())
 
     def workers(self) -> set[int]:
-        """The processes of the workers that serve now."""
+        """The processes of the current workers."""
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(
             "ascii"
         )
@@ -77,9 +77,9 @@ class Service:
 
 @contextmanager
 def serving(*settings: str, logs: int | None = None) -> Iterator[Service]:
-    """A service on a free port, ended afterwards however the test ended.
+    """A service on a free port, ended in any case after the test.
 
-    Its logs go where ours go, or to `logs` as subprocess has it.
+    Its logs go to stderr, or to `logs`, an argument of subprocess.
     """
     process = subprocess.Popen(
         command("listen=127.0.0.1:0", "log_level=error", *settings),
@@ -107,7 +107,7 @@ def ended_children(service: Service) -> set[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be reaped does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -116,11 +116,11 @@ def alive(pid: int) -> bool:
 
 
 class Closed(Exception):
-    """The server has closed before an answer began."""
+    """The server has closed before a response began."""
 
 
 class Client:
-    """A client of one connection that reads answers as they come."""
+    """A client with one connection that reads responses incrementally."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -140,7 +140,7 @@ class Client:
         return self.receive()
 
     def receive(self) -> Parsed:
-        """The next answer. Raises `Closed` at the end, `ConnectionError` at a reset."""
+        """Return the next response. Raises `Closed` at the end, `ConnectionError` at a reset."""
         while not (end := _END.search(self.rest)):
             self._more()
         length = _LENGTH.search(self.rest, 0, end.end())
@@ -168,14 +168,14 @@ class Client:
 
 @dataclass
 class Load:
-    """Clients that ask without pause, each in a thread, and what they saw."""
+    """Clients that send requests without pause, each in a thread, and their observations."""
 
     service: Service
     body: bytes = b"x"
     pipelined: int = 1
     answered: int = 0
-    reset: int = 0  # requests that were sent and lost
-    refused: int = 0  # connections that could not be made
+    reset: int = 0  # requests that were sent without a response
+    refused: int = 0  # failed connections
     malformed: list[str] = field(default_factory=list)
     _stop: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)

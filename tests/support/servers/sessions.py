@@ -1,4 +1,4 @@
-"""Connections that stay open, without a network between: what is sent on them is kept."""
+"""In-memory connections that stay open; sent messages are recorded."""
 
 import inspect
 import itertools
@@ -19,7 +19,7 @@ class KeptChannel:
     def __init__(self) -> None:
         self.client = Client("127.0.0.1", next(_numbers))
         self.sent: list[bytes] = []
-        self.budget = 1 << 30  # messages that it takes
+        self.budget = 1 << 30  # messages that it accepts
         self.closed: tuple[int, str] | None = None
 
     @property
@@ -45,18 +45,18 @@ class Connection:
         self.session = open_session(self.channel)
 
     async def send(self, body: bytes) -> Json:
-        """The answer to a message, which is sent before anything that follows from it."""
+        """Return the response to a message, which precedes everything it causes."""
         reply = self.session.receive(body)
         found = await reply if inspect.isawaitable(reply) else reply
         return json.loads(body_of(found))
 
     async def ask(self, method: str, *params: object) -> Json:
-        """The result, or the error object."""
+        """Return the result, or the error object."""
         answer = await self.send(request(method, *params))
         return answer["result"] if "result" in answer else answer["error"]
 
     async def notices(self, count: int) -> list[Json]:
-        """The next notifications, which are used up."""
+        """Remove and return the next notifications."""
         await until(lambda: len(self.channel.sent) >= count)
         messages = [json.loads(each) for each in self.channel.sent[:count]]
         del self.channel.sent[:count]

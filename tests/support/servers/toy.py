@@ -30,11 +30,11 @@ def make_served(
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics,
 ) -> list[Served]:
-    """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
+    """Responds with the body and the process; `slow` waits briefly, `big` returns a megabyte.
 
-    `noise` logs `NOISE` lines of a kilobyte each, more than any pipe holds.
+    `noise` logs `NOISE` lines of a kilobyte each, more than a pipe holds.
 
-    In the ethereum dialect it cannot start at all.
+    In the ethereum dialect it fails to start.
     """
     if settings.dialect == "ethereum":
         raise StoreMissing(networks[0].data)
@@ -52,7 +52,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, budget, seen, metrics  # nothing is written here, and nothing refused
+    del link, budget, seen, metrics  # nothing is written or rejected here
     ready = Readiness(True, ("a toy is always ready",))
     served = Served(handle, lambda: ready, open_session=partial(Sessions().open, handle))
     return [served] * len(networks)

@@ -16,7 +16,7 @@ Result = Callable[[str, list[Any]], object]  # of a method with its parameters
 
 
 class ToyError(Exception):
-    """Raised by a method to answer with an error: its object."""
+    """Raised by a method to respond with an error: its object."""
 
 
 def refusal(code: int, message: str) -> ToyError:
@@ -24,7 +24,7 @@ def refusal(code: int, message: str) -> ToyError:
 
 
 class Said(NamedTuple):
-    """A response. `cut` sends so many bytes of its body and closes; `holds` waits first."""
+    """A response. `cut` sends this many bytes of its body and closes; `holds` delays it."""
 
     status: int = 200
     body: bytes | None = None
@@ -42,7 +42,8 @@ class HttpRequest(NamedTuple):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # Clients open many connections together. Those beyond the queue would wait a second and more.
+    # Clients open many connections at once. Those beyond the backlog would wait for a second and
+    # more.
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, as declared
@@ -52,7 +53,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
-    """The URL of a server that answers GET and POST with this function."""
+    """The URL of a server that serves GET and POST with this function."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -79,7 +80,7 @@ def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            pass
 
     server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -93,7 +94,7 @@ def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
 
 
 def answered(result: Result, body: bytes) -> bytes:
-    """Answer the request or the batch in a body."""
+    """Return the response to a request or a batch."""
 
     def answer(request: dict[str, Any]) -> dict[str, object]:
         envelope = {"jsonrpc": "2.0", "id": request["id"]}
@@ -132,7 +133,7 @@ BUSY = {"code": -32005, "message": "rate limit exceeded"}
 
 
 def grow(parent: Block | None, count: int, name: bytes = b"") -> list[Block]:
-    """Blocks on a parent; those of another name are others."""
+    """Blocks on a parent; a different name gives different blocks."""
     blocks = []
     for _ in range(count):
         number = 0 if parent is None else parent.header.number + 1
@@ -147,12 +148,12 @@ def grow(parent: Block | None, count: int, name: bytes = b"") -> list[Block]:
 
 
 class BlockNode:
-    """Its chain, which a test may change, and what it says in place of the truth."""
+    """A node with a chain that a test may change, and optional false responses."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
-        self.asked: list[str] = []  # names of blocks
-        self.failing: float = 0  # so many answers
+        self.asked: list[str] = []  # requested names of blocks
+        self.failing: float = 0  # number of responses that fail
         self.lie: Callable[[dict[str, Any]], dict[str, Any]] = lambda said: said
 
     def answer(self, params: list[Any]) -> object:

@@ -38,20 +38,20 @@ class ToyContext:
 
 
 class Outcome:
-    """A result that a text is made from."""
+    """A result from which a text is rendered."""
 
 
 class Toys:
-    """A dispatcher with toy methods, and what happened in it."""
+    """A dispatcher with toy methods, and a record of events."""
 
     def __init__(self, limits: Limits | None = None, budget: WorkerBudget | None = None) -> None:
         self.contexts: list[ToyContext] = []
         self.ran: list[bytes] = []
         self.begun: list[bytes] = []
         self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
-        self.alive: list[int] = []  # outcomes when the next one was made
+        self.alive: list[int] = []  # live outcomes when the next one was made
         self.now = 0.0
-        self.step = 0.0  # seconds that pass whenever the time is read
+        self.step = 0.0  # seconds added by every clock reading
         self.long_texts = [b'"%b"' % (b"%d" % number * LONG) for number in range(3)]
         methods: dict[str, Method[ToyContext]] = {
             "echo": self.echo,
@@ -138,13 +138,13 @@ class Toys:
         return wait()
 
     def answer(self, body: bytes) -> Reply:
-        """The reply to what needs no waiting."""
+        """Return the reply to a request that is answered immediately."""
         reply = self.dispatcher.answer(body, ANYBODY)
         assert isinstance(reply, Reply)
         return reply
 
     async def answer_later(self, body: bytes) -> Reply:
-        """The reply to what needs some."""
+        """Return the reply to a request that waits."""
         reply = self.dispatcher.answer(body, ANYBODY)
         assert not isinstance(reply, Reply)
         return await reply
@@ -156,13 +156,13 @@ def parse(reply: Reply) -> Any:  # noqa: ANN401, it is JSON
 
 
 def call(method: str, params: str = "[]", id: str = "1") -> bytes:
-    """A request, its parameters and id as they are written."""
+    """A request from the JSON text of its parameters and id."""
     text = f'{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}'
     return text.encode()
 
 
 class Waits(NamedTuple):
-    """A transaction that waits."""
+    """A waiting transaction."""
 
     transaction: Transaction
     can_run: bool = True
@@ -177,7 +177,7 @@ class Waits(NamedTuple):
 
 
 class ToyPool:
-    """Transactions that wait, and what happens while somebody asks for them."""
+    """Waiting transactions, and a hook that runs while they are read."""
 
     def __init__(self, *waiting: Waits) -> None:
         self.waiting = list(waiting)

@@ -1,4 +1,4 @@
-"""A service on two connections: one where the engine answers what it can, one where it may not."""
+"""A service with two connections: one with the engine's fast path, one without."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
-UNHURRIED_US = 500_000  # for what takes few: nothing leaves the short way by being preempted
+UNHURRIED_US = 500_000  # for requests that take a few: none leaves the fast path by preemption
 UNHURRIED: dict[str, float] = {
     "call_us": UNHURRIED_US,
     "late_call_seconds": PATIENCE,
@@ -24,13 +24,13 @@ UNHURRIED: dict[str, float] = {
 
 
 def bounds(options: Settings | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
-    """What a service with these options lets the engine do."""
+    """The fast-path bounds of a service with these options."""
     whole = fast_path_bounds(options or Settings())
     return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
 
 
 class Ways:
-    """Two connections to one service: one on which the engine answers what it can."""
+    """Two connections to one service: one with the engine's fast path."""
 
     def __init__(self, ledger: Ledger, options: Settings) -> None:
         self.ledger = ledger
@@ -54,19 +54,19 @@ class Ways:
         return reply if isinstance(reply, Reply) else await reply
 
     def at_once(self, body: bytes) -> bytes | None:
-        """What the engine answers by itself to a request whose head it knows."""
+        """Return the engine's own response to a request with a known head."""
         self.short.send(post(b" " * len(body)))
         before = self.asked
         sent = self.short.send(post(body))
         return sent if self.asked == before else None
 
     def both(self, body: bytes) -> tuple[bytes, bytes]:
-        """The answers to a request whose head is known and whose blocks were asked for."""
+        """Return both responses to a request with a known head and already requested blocks."""
         self.short.send(post(body))
         return self.short.send(post(body)), self.long.send(post(body))
 
     def renew(self) -> None:
-        """Let the snapshot be fresh, however long the tests have taken."""
+        """Make the snapshot fresh, regardless of elapsed time."""
         view = self.ledger.view()
         view.close()
         set_snapshot(self.fast_path, self.ledger.snapshot, self.ledger.now())

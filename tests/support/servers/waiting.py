@@ -1,6 +1,6 @@
-"""How tests wait for what happens elsewhere: for the event itself, never for a while.
+"""Wait for events elsewhere: for the event itself, never for a fixed time.
 
-Nothing may depend on how fast the machine is. `PATIENCE` only ends what hangs.
+Nothing may depend on the speed of the machine. `PATIENCE` only ends hanging tests.
 """
 
 import asyncio
@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-PATIENCE = 180.0  # seconds; many times what anything takes on a machine that is busy
-LOOK_SECONDS = 0.005  # between two looks at other processes, which have no event to wait for
-LONGEST_LOOK = 0.03  # between two looks after a while: looking costs both sides a millisecond
+PATIENCE = 180.0  # seconds; many times the longest wait on a busy machine
+LOOK_SECONDS = 0.005  # between polls of other processes, which have no event to wait for
+LONGEST_LOOK = 0.03  # between later polls: each costs both sides a millisecond
 T = TypeVar("T")
 
 
 def until(condition: Callable[[], T | None], what: str) -> T:
-    """What the condition gives once it gives something."""
+    """Return the result of the condition once it is truthy."""
     begun = time.monotonic()
     while not (found := condition()):
         waited = time.monotonic() - begun
@@ -26,7 +26,7 @@ def until(condition: Callable[[], T | None], what: str) -> T:
 
 
 async def looked_until(condition: Callable[[], bool]) -> None:
-    """Wait for what has no event."""
+    """Poll a condition that has no event."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110, there is nothing to be woken by
             await asyncio.sleep(LOOK_SECONDS)

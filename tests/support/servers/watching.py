@@ -1,4 +1,4 @@
-"""Clients that apply what they are notified of, and can be interrupted anywhere."""
+"""Clients that apply notifications and can be interrupted at any time."""
 
 import json
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ Json = Any
 
 
 def run(steps: Steps[Any]) -> Any:  # noqa: ANN401, of any kind
-    """What steps end with."""
+    """Return the result of a generator of steps."""
     while True:
         try:
             next(steps)
@@ -22,7 +22,7 @@ def run(steps: Steps[Any]) -> Any:  # noqa: ANN401, of any kind
 
 
 class Watcher:
-    """A client of one kind of subscription; nothing but the text of its cursor is kept for it."""
+    """A client of one kind of subscription; its only saved state is the text of its cursor."""
 
     def __init__(self, kind: Kind, wanted: Hashable, view: LedgerView) -> None:
         self.kind = kind
@@ -31,7 +31,7 @@ class Watcher:
         self.heard: list[Json] = []
 
     def look(self, view: LedgerView, most: int = 1 << 30) -> bool:
-        """Hear what is new, but not more than so many results; whether that was all."""
+        """Apply new results, up to a limit; return whether there are no more."""
         while most > 0:
             at = read_cursor(self.cursor)
             assert at is not None
@@ -54,7 +54,7 @@ class Watcher:
 
 
 class LogWatcher(Watcher):
-    """Has the logs of the chain: takes back those that are removed, the last one first."""
+    """Holds the logs of the chain: removed logs are taken back in reverse order."""
 
     def hear(self, result: Json) -> None:
         removed = result.pop("removed")
@@ -65,7 +65,7 @@ class LogWatcher(Watcher):
 
 
 class HeadWatcher(Watcher):
-    """Has the headers of the chain: one replaces all from its height on."""
+    """Holds the headers of the chain: a new header replaces all from its height on."""
 
     def hear(self, result: Json) -> None:
         number = int(result["number"], 16)
@@ -76,7 +76,7 @@ class HeadWatcher(Watcher):
 
 
 class GrowthWatcher(Watcher):
-    """Has the flashblocks of the block in progress: one replaces all from its index on."""
+    """Holds the flashblocks of the block in progress: a new one replaces all from its index on."""
 
     def hear(self, result: Json) -> None:
         index = int(result["flashblockIndex"], 16)

@@ -1,4 +1,4 @@
-"""A WebSocket without a socket: frames made and read by the websockets library."""
+"""A WebSocket without a socket: frames encoded and decoded by the websockets library."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from foreblock.settings import Access, ServerLimits, WebSocketLimits
 from support.servers.wire import FakeTransport, Wire, echo, endpoint_for
 
 MASK = b"\x01\x80\xff\x5a"
-KEY = b"dGhlIHNhbXBsZSBub25jZQ=="  # RFC 6455, section 1.3, as is the answer
+KEY = b"dGhlIHNhbXBsZSBub25jZQ=="  # RFC 6455, section 1.3, as is the response
 ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 PAIRS = (
     b"Host: localhost", b"Connection: Upgrade", b"Upgrade: websocket",
@@ -28,13 +28,13 @@ ACCESS = Access(hosts=("localhost", "node.example"), cors_origins=("https://page
 
 
 def handshake(*others: bytes, target: bytes = b"/", leave_out: bytes = b"-") -> bytes:
-    """A request for WebSocket, with other headers, or without one."""
+    """A WebSocket request, with changed or missing headers."""
     kept = [line for line in PAIRS if not line.startswith(leave_out)]
     return b"\r\n".join([b"GET " + target + b" HTTP/1.1", *kept, *others]) + b"\r\n\r\n"
 
 
 def masked(payload: bytes, opcode: int = 1, *, final: bool = True) -> bytes:
-    """A frame as clients send it, or as they should not."""
+    """A client's frame, masked or (invalid) unmasked."""
     head = bytes([(0x80 if final else 0) | opcode])
     if len(payload) < 126:
         head += bytes([0x80 | len(payload)])
@@ -46,7 +46,7 @@ def masked(payload: bytes, opcode: int = 1, *, final: bool = True) -> bytes:
 
 
 class ToySession:
-    """Answers as it is told to, and knows what happened."""
+    """A session with scripted answers that records events."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -56,7 +56,7 @@ class ToySession:
         self.answer: Callable[[bytes], Reply | Awaitable[Reply]] = echo
 
     def receive(self, message: bytes) -> Reply | Awaitable[Reply]:
-        """`slow…` waits until it is finished by hand."""
+        """`slow…` waits until the test finishes it."""
         self.received.append(message)
         if not message.startswith(b"slow"):
             return self.answer(message)
@@ -68,7 +68,7 @@ class ToySession:
         self.ends += 1
 
     def finish(self, number: int = 0) -> None:
-        """Answer a message that waits."""
+        """Answer a waiting message."""
         body, future = self.waiting.pop(number)
         future.set_result(echo(body))
 
@@ -83,7 +83,7 @@ class WebSocketWire:
         budget: WorkerBudget | None = None,
         first: bytes = b"",
     ) -> None:
-        """`first` comes with the handshake."""
+        """`first` is sent with the handshake."""
         sessions: list[ToySession] = []
 
         def open_session(channel: Channel) -> ToySession:
@@ -117,11 +117,11 @@ class WebSocketWire:
         return found
 
     def say(self, *pieces: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes."""
         self._wire.send(*pieces)
 
     def ask(self, *messages: bytes) -> None:
-        """Send text messages, all in one piece."""
+        """Send text messages in one piece."""
         self.say(b"".join(map(masked, messages)))
 
     def _heard(self, rest: bytes) -> None:
@@ -131,7 +131,7 @@ class WebSocketWire:
         self._read = len(self.transport.written)
 
     def frames(self) -> list[Frame]:
-        """All frames that came since the last look, as the library reads them."""
+        """All frames since the last call, as decoded by the library."""
         data = b"".join(self.transport.written[self._read :])
         self._read = len(self.transport.written)
         if data:
@@ -142,7 +142,7 @@ class WebSocketWire:
         return [each for each in events if isinstance(each, Frame)]
 
     def texts(self) -> list[str]:
-        """The messages among them, whole."""
+        """The complete messages among them."""
         found, parts = [], []
         for frame in self.frames():
             if frame.opcode in (Opcode.TEXT, Opcode.CONT):
@@ -154,13 +154,13 @@ class WebSocketWire:
         return found
 
     def close_of(self) -> tuple[int, str] | None:
-        """The code and the reason with which the server has closed."""
+        """The code and the reason of the server's close frame."""
         self.frames()
         sent = self._library.close_rcvd
         return None if sent is None else (int(sent.code), sent.reason)
 
     def over(self) -> bool:
-        """Whether the server has ended its side."""
+        """Return whether the server has closed its side."""
         return self._wire.over()
 
     def pass_seconds(self, seconds: float) -> None:

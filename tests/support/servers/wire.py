@@ -1,4 +1,4 @@
-"""One connection without a socket: bytes in, bytes out, time driven by hand."""
+"""One connection without a socket: bytes in, bytes out, a driven clock."""
 
 import asyncio
 import re
@@ -31,17 +31,17 @@ ACCESS = Access(hosts=("localhost", "node.example"))
 
 
 class FakeTransport(asyncio.Transport):
-    """A transport that keeps what is written, and a client that may stop reading."""
+    """A transport that records writes, with a client that may stop reading."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("192.0.2.1", 50_000)})
         self.written: list[bytes] = []
         self.reading = True
         self.ended = self.closed = self.aborted = False
-        self.stuck = 0  # bytes that the client has not taken
+        self.stuck = 0  # bytes that the client has not read
         self.client_reads = True
         self.paused = False
-        self.patient = False  # whether it waits for as much as it was told before it pauses
+        self.patient = False  # pause at the configured high-water mark only
         self.high = LONG
         self.connection: asyncio.Protocol
 
@@ -133,7 +133,7 @@ class Wire:
         self.connection.connection_made(self.transport)
 
     def send(self, *pieces: bytes) -> bytes:
-        """Send pieces and give what was written since."""
+        """Send pieces and return the bytes written since."""
         before = len(self.transport.written)
         for piece in pieces:
             if not self.transport.closed:
@@ -141,7 +141,7 @@ class Wire:
         return b"".join(self.transport.written[before:])
 
     def end(self) -> None:
-        """The client will send no more."""
+        """Close the client's side."""
         if not self.transport.connection.eof_received():
             self.transport.close()
 
@@ -150,7 +150,7 @@ class Wire:
         return b"".join(self.transport.written)
 
     def over(self) -> bool:
-        """Whether the server will not answer any more."""
+        """Return whether the server has closed the connection."""
         return self.transport.ended or self.transport.closed
 
     def pass_seconds(self, seconds: float) -> None:
@@ -189,7 +189,7 @@ def echo(body: bytes, _: Client | None = None) -> Reply:
 
 
 def post(body: bytes = b"{}", *headers: bytes, host: bytes = b"localhost") -> bytes:
-    """A request as clients send it."""
+    """A request in the usual form of clients."""
     lines = [
         b"POST / HTTP/1.1", b"Host: " + host, b"Content-Type: application/json",
         b"Content-Length: %d" % len(body), *headers,
@@ -204,7 +204,7 @@ def raw(*lines: bytes, body: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Parsed:
-    """An answer as a client reads it."""
+    """A response as parsed by a client."""
 
     status: int
     headers: dict[str, str]
@@ -219,7 +219,7 @@ _HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) [A-Za-z ]+\r\n((?:[A-Za-z-]+: [^\r\n]*\r
 
 
 def answers(data: bytes) -> list[Parsed]:
-    """All answers in some bytes, each of which must be well formed and whole."""
+    """Parse all responses in some bytes, each of which must be well-formed and complete."""
     found, at = [], 0
     while at < len(data):
         match = _HEAD.match(data, at)
@@ -235,6 +235,6 @@ def answers(data: bytes) -> list[Parsed]:
 
 
 def answer(data: bytes) -> Parsed:
-    """The one answer in some bytes."""
+    """Parse the single response in some bytes."""
     (found,) = answers(data)
     return found

@@ -15,7 +15,7 @@ logs = st.builds(
 
 @st.composite
 def transactions(draw: st.DrawFn) -> Transaction:
-    """Any transaction that a block can have, but for those with blobs."""
+    """Any transaction of a block, except those with blobs."""
     kind = draw(st.sampled_from([0, 1, 2, 4, 0x7E]))
     fees = st.integers(0, 2**100)
     to = draw(st.binary(min_size=20, max_size=20))

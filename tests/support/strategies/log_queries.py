@@ -1,4 +1,4 @@
-"""Random filters of logs over a chain, and its logs found without any filter."""
+"""Random log filters over a chain, and its logs found by a plain scan."""
 
 import json
 import random
@@ -21,7 +21,7 @@ def all_logs(client: Asker, last: int) -> list[Json]:
 
 
 def matching(logs: list[Json], asked: Json) -> list[Json]:
-    """Those that a filter with plain numbers means, found one by one."""
+    """The logs that match a filter with plain numbers, found one by one."""
     addresses, topics = asked.get("address") or [], asked.get("topics") or []
     addresses = [addresses] if isinstance(addresses, str) else addresses
 
@@ -41,7 +41,7 @@ def matching(logs: list[Json], asked: Json) -> list[Json]:
 
 
 def digest(answer: object) -> object:
-    """A short form of an answer: its length and hash; an error as it is."""
+    """A short form of a response: its length and hash; an error unchanged."""
     if not isinstance(answer, list):
         return answer
     text = json.dumps(answer, sort_keys=True).encode()
@@ -49,7 +49,7 @@ def digest(answer: object) -> object:
 
 
 def some_filter(chance: random.Random, logs: list[Json]) -> Json:
-    """Addresses and topics, most of which some log has."""
+    """Addresses and topics, most of which occur in a log."""
     asked: Json = {}
     model = chance.choice(logs)
     if chance.random() < 0.6:
@@ -66,12 +66,12 @@ def some_filter(chance: random.Random, logs: list[Json]) -> Json:
 
 
 def queries(chance: random.Random, logs: list[Json], hashes: list[str], count: int) -> list[Json]:
-    """Filters with blocks: ranges of all kinds, tags, hashes, and some that are refused."""
+    """Filters with blocks: ranges of all kinds, tags, hashes, and some invalid ones."""
     return [some_filter(chance, logs) | _blocks(chance, hashes) for _ in range(count)]
 
 
 def some_range(chance: random.Random, last: int) -> Json:
-    """A range of plain numbers, short ones and long ones."""
+    """A range of plain numbers, short or long."""
     first = chance.randrange(last + 1)
     length = chance.choice([0, 1, 5, 20, 300, last])
     return {"fromBlock": hex(first), "toBlock": hex(min(first + length, last))}

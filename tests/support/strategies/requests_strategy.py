@@ -12,7 +12,7 @@ JSON = b"Content-Type: application/json"
 
 
 def chunked(body: bytes, cuts: list[int], extension: bytes) -> bytes:
-    """A body in chunks that end at the cuts."""
+    """A body in chunks with these boundaries."""
     ends = sorted({min(cut, len(body)) for cut in cuts} | {len(body)})
     chunks, begun = [], 0
     for end in ends:
@@ -81,7 +81,7 @@ conversations = st.builds(
 
 @st.composite
 def cut_conversations(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
-    """A conversation whole and in pieces; often every byte alone where heads end."""
+    """A conversation whole and in pieces; often byte by byte around the ends of heads."""
     whole = draw(conversations)
     cuts = draw(st.lists(st.integers(0, len(whole)), max_size=12))
     if draw(st.booleans()):

@@ -1,6 +1,6 @@
-"""Simulations made at random: contracts that do a little of everything, and calls to them.
+"""Random simulations: contracts with a variety of operations, and calls to them.
 
-Nothing here looks at the block it runs in, so that calls mean the same in another block.
+No contract reads its block, so that calls have the same result in another block.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,17 @@ def _program(*parts: str | int | bytes) -> bytes:
 
 CODES = [
     _program(*_call(PEOPLE[0], 3), *_call(PEOPLE[1], 0)),  # forwards
-    _program(*_call(CONTRACTS[2], 2), 1, 0, "SSTORE"),  # forwards to who reverts
+    _program(*_call(CONTRACTS[2], 2), 1, 0, "SSTORE"),  # forwards to a contract that reverts
     _program(1, 0, "SSTORE", *_call(PEOPLE[2], 1), 0, 0, "REVERT"),
-    _program(bytes(PEOPLE[3])) + b"\xff",  # ends itself, in favour of somebody
-    _program("ADDRESS") + b"\xff",  # ends itself, in its own favour
+    _program(bytes(PEOPLE[3])) + b"\xff",  # destroys itself in favour of another account
+    _program("ADDRESS") + b"\xff",  # destroys itself in its own favour
     _program(0, "SLOAD", 1, "ADD", 0, "SSTORE", 0, 0) + b"\xa0",  # counts, and logs
     _program("JUMPDEST", 0, "JUMP"),
 ]
 
 
 def accounts() -> Overrides:
-    """Those who call are funded, and contracts have their code."""
+    """Funded callers, and contracts with their code."""
     people = {who: {"balance": 10**18} for who in PEOPLE}
     contracts = zip(CONTRACTS, CODES, strict=True)
     return overrides(people | {who: {"code": what, "balance": 1_000} for who, what in contracts})
@@ -58,7 +58,7 @@ _prices = st.one_of(
 
 @st.composite
 def calls(draw: st.DrawFn, *, priced: bool = True) -> CallRequest:
-    """A call by somebody funded, to anybody or to create something."""
+    """A call by a funded account, to any account or as a creation."""
     to = draw(st.sampled_from([*PEOPLE, *CONTRACTS, None]))
     data = draw(st.sampled_from([b"", b"\1\2", CODES[5], _program(bytes(PEOPLE[0])) + b"\xff"]))
     prices = draw(_prices) if priced else {}
@@ -81,7 +81,7 @@ def blocks(*, priced: bool = True) -> st.SearchStrategy[list[BlockRequest]]:
 
 
 def one_by_one(block: BlockRequest) -> Sequence[CallRequest]:
-    """The calls of a block made here."""
+    """Execute the calls of a block one by one."""
     assert not isinstance(block.calls, PlainCalls)
     return block.calls
 

@@ -1,4 +1,4 @@
-"""A fetcher over toy nodes, and what it must find there."""
+"""A fetcher over toy nodes, and its expected results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -77,7 +77,7 @@ async def fetch(
 
 
 def check(found: FetchResult, wanted: StateKeys = ALL) -> None:
-    """Everything that is wanted is there, and everything that is there is right."""
+    """Check that every requested value is present and correct."""
     assert not found.missing(wanted)
     right(found)
 

@@ -1,6 +1,6 @@
-"""A state in plain dictionaries that answers JSON-RPC as an honest node does, and what wants it.
+"""A state in plain dictionaries that answers JSON-RPC like an honest node, and requests for it.
 
-Proofs have nodes that prove nothing: who reads answers does not check them.
+Proofs have meaningless nodes: the readers of responses do not verify them.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ AT = BlockAt(100, header(100).hash)
 
 @dataclass
 class PlainState:
-    """Answers by method; everything has a value that follows from its key."""
+    """Responses by method; every value is a function of its key."""
 
     asked: list[tuple[str, list[Any]]] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ def proof(params: list[Any]) -> dict[str, object]:
 
 
 def bulk(params: list[Any]) -> str:
-    """What the extractor returns, read from its calldata."""
+    """Compute the extractor's return value from its calldata."""
     call, _, changes = params
     assert data(call["to"]) == DISPATCHER_ADDRESS
     given, at, words = data(call["data"]), 0, []

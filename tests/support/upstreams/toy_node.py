@@ -1,4 +1,4 @@
-"""A node over HTTP with the plain state, whose abilities and whose weather a test chooses."""
+"""A node over HTTP with the plain state, with configurable abilities and injected faults."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ Weather = Callable[[int, list[dict[str, Any]]], Said | None]
 
 @dataclass
 class ToyNode:
-    """What the node can do, what it was asked, and what becomes of answers."""
+    """The abilities of the node, its received requests, and the faults in its responses."""
 
     overrides: bool = True
     values: bool = True
-    proofs: int | None = 1 << 20  # blocks below the tip
+    proofs: int | None = 1 << 20  # number of blocks below the tip
     batches: int = 100
     forms: frozenset[str] = frozenset({"number", "hash", "canonical", "bare"})
     tip: int = TIP
@@ -33,17 +33,17 @@ class ToyNode:
     url: str = ""
 
     def count(self, method: str) -> int:
-        """How often a method was asked for."""
+        """Return the number of requests for a method."""
         return sum(each == method for each, _ in self.asked)
 
     def told(self, method: str, params: list[Any]) -> object:
-        """The result, or the lie about it."""
+        """Return the result, or the configured false one."""
         self.asked.append((method, params))
         found = self.result(method, params)
         return self.lies[method](found) if method in self.lies else found
 
     def result(self, method: str, params: list[Any]) -> object:
-        """The honest result, or the error of a node without some ability."""
+        """Return the honest result, or the error of a node without some ability."""
         match method:
             case "eth_chainId":
                 return "0x2105"
@@ -62,7 +62,7 @@ class ToyNode:
                 return self.of_a_state(method, params)
 
     def of_a_state(self, method: str, params: list[Any]) -> object:
-        """The result of a method that names a block."""
+        """Return the result of a method with a block parameter."""
         places = {"eth_getProof": 2, "eth_getStorageAt": 2}
         number = self.number(params[places.get(method, 1)])
         if method == "eth_getProof" and self.tip - number > (self.proofs or 0):
@@ -72,14 +72,14 @@ class ToyNode:
         return METHODS[method](params)
 
     def call(self, params: list[Any]) -> object:
-        """The extractor, if overrides are known."""
+        """Call the extractor, if overrides are supported."""
         if not self.overrides:
             return "0x"
         laid = [each["stateDiff"] for each in params[2].values() if "stateDiff" in each]
         return next(iter(laid[0].values())) if laid else METHODS["eth_call"](params)
 
     def number(self, block: Any) -> int:  # noqa: ANN401, JSON
-        """The number of a block parameter."""
+        """Parse a block parameter."""
         match block:
             case "latest":
                 return self.tip
