@@ -60,7 +60,6 @@ from foreblock._engine import (
     StoredBlock,
     StoredItems,
     Tracer,
-    TraceSelection,
     View,
     Witness,
     create_access_list,
@@ -140,7 +139,7 @@ class Objects:
             "empty overlay": Overlay.empty(),
             "batch": self.store.batch(),
             "deposit": DEPOSIT,
-            "tracer": Tracer.calls(with_logs=True),
+            "tracer": Tracer("calls", with_logs=True),
             "account": Account(balance=1),
             "precompiles": Precompiles("ethereum:Prague", [], []),
             "allowance": Allowance(time_us=10**6, gas=10**6, touched=100),
@@ -269,6 +268,8 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "addresses": st.lists(ADDRESSES, max_size=3),
     "topics": st.lists(st.lists(WORDS, max_size=3), max_size=4),
     "bloom": st.sampled_from([bytes(256), b"\xff" * 256, bytes(255)]),
+    "kind": st.sampled_from(["structLogs", "calls", "prestate", "parity", "replay", "touched"]),
+    **dict.fromkeys(["senders", "receivers"], st.lists(ADDRESSES, max_size=2)),
     "runs": st.lists(st.tuples(st.tuples(BYTES, NUMBERS), st.tuples(NUMBERS, NUMBERS)), max_size=3),
     "portions": st.lists(st.tuples(BYTES, BYTES), max_size=3),
     "end": BYTES,
@@ -439,7 +440,7 @@ def test_methods_raise_what_is_documented(
     [
         Account, Allowance, LogRow, Message, Precompiles, Env, BlockExecution, Body, FastPath,
         StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part,
-        first_items, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
+        first_items, Tracer, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
         merge_log_sections, touched_row, touched_terms, touched_places, FetchedState,
         MissingKeys, Witness,
@@ -494,7 +495,7 @@ def test_every_class_of_the_stub_is_covered() -> None:
     called = {kind.__name__ for kind in KINDS}
     made = {
         "Account", "Allowance", "BlockTemplate", "LogRow", "Message", "Precompiles", "Env", "Pool",
-        "TraceSelection", "Tracer",
+        "Tracer",
     }  # fmt: skip
     only_read = {
         "AccessList", "Heads", "NeededState", "NodeWrites", "Outcome", "Partial", "ProofsNeeded",

@@ -294,7 +294,7 @@ def test_calls_runs_and_simulations_are_those_of_the_whole_store(
             return used, _plain(overlay.take(1_000))
 
         def traced(state: State) -> object:
-            tracers = [Tracer.calls(), Tracer.prestate(diff=True), Tracer.struct_logs()]
+            tracers = [Tracer("calls"), Tracer("prestate", diff=True), Tracer("structLogs")]
             overlays = [state.overlay() for _ in tracers]
             return [
                 [trace_call(overlay, here, each, tracer, limit=1 << 20).take() for each in messages]

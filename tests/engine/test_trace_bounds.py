@@ -18,7 +18,9 @@ def test_memory_of_a_step_is_not_written_if_it_does_not_fit() -> None:
     overlay = with_code(reads_last_word)
     before = reset_peak([os.getpid()])
     with pytest.raises(TraceTooLong):
-        trace_call(overlay, env(), message(gas=1 << 40), Tracer.struct_logs(memory=True), limit=MIB)
+        trace_call(
+            overlay, env(), message(gas=1 << 40), Tracer("structLogs", memory=True), limit=MIB
+        )
     assert peak_bytes([os.getpid()]) - before < 100 * MIB
 
 
@@ -31,7 +33,7 @@ def test_input_of_a_call_is_not_copied_if_it_does_not_fit() -> None:
     overlay = with_code(reads_last_word + calls)
     before = reset_peak([os.getpid()])
     with pytest.raises(TraceTooLong):
-        trace_call(overlay, env(), message(gas=1 << 40), Tracer.calls(), limit=MIB)
+        trace_call(overlay, env(), message(gas=1 << 40), Tracer("calls"), limit=MIB)
     assert peak_bytes([os.getpid()]) - before < 100 * MIB
 
 
@@ -40,5 +42,5 @@ def test_memory_in_parity_traces_is_not_written_if_it_does_not_fit() -> None:
     overlay = with_code(copies)
     before = reset_peak([os.getpid()])
     with pytest.raises(TraceTooLong):
-        trace_call(overlay, env(), message(gas=1 << 40), Tracer.replay(vm_trace=True), limit=MIB)
+        trace_call(overlay, env(), message(gas=1 << 40), Tracer("replay", vm_trace=True), limit=MIB)
     assert peak_bytes([os.getpid()]) - before < 100 * MIB

@@ -247,7 +247,7 @@ def test_short_traces_use_no_thread(published_ledger: Ledger) -> None:
 
 def test_a_trace_in_place_is_judged_on_a_thread() -> None:
     """It may have been stopped by its place, and before it missed all the state that it will."""
-    work = traces.call(Mock(), traces.Tracer.calls(), TraceBounds(1_000, timeout_us=10))
+    work = traces.call(Mock(), traces.Tracer("calls"), TraceBounds(1_000, timeout_us=10))
     for raised, expected in (
         (StateMissing(MissingKeys()), StateMissing),
         (DeadlineExceeded(), RefusedTrace),

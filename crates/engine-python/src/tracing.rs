@@ -8,15 +8,15 @@ use foreblock_engine::evm::execute::Options;
 use foreblock_engine::evm::overlay::Override;
 use foreblock_engine::tracing::access_list;
 use foreblock_engine::tracing::run::{
-    self, Cheat, PrestateOptions, Request, Selection as EngineSelection, StructLogOptions,
-    TraceScope, Traced, Tracer as EngineTracer,
+    self, Cheat, PrestateOptions, Request, Selection, StructLogOptions, TraceScope, Traced,
+    Tracer as EngineTracer,
 };
 use foreblock_engine::tracing::text::Chunks;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Transaction;
-use crate::convert::{Arg, limits};
+use crate::convert::{Arg, invalid, limits};
 use crate::env::{Env, Message};
 use crate::error::to_python;
 use crate::outcome::Outcome;
@@ -24,7 +24,6 @@ use crate::overlay::{Overlay, Precompiles};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tracer>()?;
-    module.add_class::<TraceSelection>()?;
     module.add_class::<TraceText>()?;
     module.add_function(wrap_pyfunction!(trace_transactions, module)?)?;
     module.add_function(wrap_pyfunction!(trace_call, module)?)?;
@@ -33,114 +32,76 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The data to record and their output format.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Tracer(EngineTracer);
+pub struct Tracer(EngineTracer, Selection);
 
 #[pymethods]
 impl Tracer {
-    #[staticmethod]
-    #[pyo3(signature = (*, memory = false, stack = true, storage = true, return_data = false, limit = Arg(0)))]
-    fn struct_logs(
+    #[new]
+    #[pyo3(signature = (
+        kind, *, memory = false, stack = true, storage = true, return_data = false, limit = Arg(0),
+        only_top = false, with_logs = false, parity_errors = false, precompiles = false,
+        diff = false, code = true, empty = false, trace = true, state_diff = false,
+        vm_trace = false, senders = Vec::new(), receivers = Vec::new(), either = false,
+        creations = false, skip = Arg(0), take = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    #[expect(clippy::fn_params_excessive_bools, reason = "options of tracers")]
+    fn new(
+        kind: &str,
         memory: bool,
         stack: bool,
         storage: bool,
         return_data: bool,
         limit: Arg<usize>,
-    ) -> Self {
-        let limit = limit.0;
-        let options = StructLogOptions { memory, stack, storage, return_data, limit };
-        Self(EngineTracer::StructLogs(options))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (*, only_top = false, with_logs = false))]
-    fn calls(only_top: bool, with_logs: bool) -> Self {
-        Self(EngineTracer::Calls { only_top, with_logs })
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (*, parity_errors = false, precompiles = false))]
-    fn flat_calls(parity_errors: bool, precompiles: bool) -> Self {
-        Self(EngineTracer::FlatCalls { parity_errors, precompiles })
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (*, diff = false, code = true, storage = true, empty = false))]
-    fn prestate(diff: bool, code: bool, storage: bool, empty: bool) -> Self {
-        Self(EngineTracer::Prestate(PrestateOptions { diff, code, storage, empty }))
-    }
-
-    #[staticmethod]
-    fn selectors() -> Self {
-        Self(EngineTracer::Selectors)
-    }
-
-    #[staticmethod]
-    fn nothing() -> Self {
-        Self(EngineTracer::Nothing)
-    }
-
-    #[staticmethod]
-    fn parity() -> Self {
-        Self(EngineTracer::Parity)
-    }
-
-    #[staticmethod]
-    fn entries() -> Self {
-        Self(EngineTracer::Entries)
-    }
-
-    #[staticmethod]
-    fn operations() -> Self {
-        Self(EngineTracer::Operations)
-    }
-
-    #[staticmethod]
-    fn revert_data() -> Self {
-        Self(EngineTracer::RevertData)
-    }
-
-    #[staticmethod]
-    fn touched() -> Self {
-        Self(EngineTracer::Touched)
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (*, trace = true, state_diff = false, vm_trace = false))]
-    fn replay(trace: bool, state_diff: bool, vm_trace: bool) -> Self {
-        Self(EngineTracer::Replay { trace, state_diff, vm_trace })
-    }
-}
-
-/// A filter for Parity traces.
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct TraceSelection(EngineSelection);
-
-#[pymethods]
-impl TraceSelection {
-    #[new]
-    #[pyo3(signature = (*, senders = Vec::new(), receivers = Vec::new(), either = false, creations = false, skip = Arg(0), take = None))]
-    fn new(
+        only_top: bool,
+        with_logs: bool,
+        parity_errors: bool,
+        precompiles: bool,
+        diff: bool,
+        code: bool,
+        empty: bool,
+        trace: bool,
+        state_diff: bool,
+        vm_trace: bool,
         senders: Vec<Arg<Address>>,
         receivers: Vec<Arg<Address>>,
         either: bool,
         creations: bool,
         skip: Arg<u64>,
         take: Option<Arg<u64>>,
-    ) -> Self {
+    ) -> PyResult<Self> {
+        let limit = limit.0;
+        let tracer = match kind {
+            "structLogs" => EngineTracer::StructLogs(StructLogOptions {
+                memory,
+                stack,
+                storage,
+                return_data,
+                limit,
+            }),
+            "calls" => EngineTracer::Calls { only_top, with_logs },
+            "flatCalls" => EngineTracer::FlatCalls { parity_errors, precompiles },
+            "prestate" => EngineTracer::Prestate(PrestateOptions { diff, code, storage, empty }),
+            "selectors" => EngineTracer::Selectors,
+            "nothing" => EngineTracer::Nothing,
+            "parity" => EngineTracer::Parity,
+            "entries" => EngineTracer::Entries,
+            "operations" => EngineTracer::Operations,
+            "revertData" => EngineTracer::RevertData,
+            "touched" => EngineTracer::Touched,
+            "replay" => EngineTracer::Replay { trace, state_diff, vm_trace },
+            _ => return Err(invalid(format!("there is no tracer {kind:?}"))),
+        };
         let addresses = |given: Vec<Arg<Address>>| given.into_iter().map(|it| it.0).collect();
-        Self(EngineSelection {
+        let selection = Selection {
             from: addresses(senders),
             to: addresses(receivers),
             either,
             creations,
             skip: skip.0,
             take: take.map(|take| take.0),
-        })
-    }
-
-    #[getter]
-    fn done(&self) -> bool {
-        self.0.is_done()
+        };
+        Ok(Self(tracer, selection))
     }
 }
 
@@ -149,12 +110,13 @@ impl TraceSelection {
 pub struct TraceText {
     chunks: Mutex<Chunks>,
     length: usize,
-    left: EngineSelection,
+    #[pyo3(get)]
+    left: (u64, Option<u64>),
 }
 
 impl From<Traced> for TraceText {
     fn from((text, left): Traced) -> Self {
-        let length = text.len();
+        let (length, left) = (text.len(), (left.skip, left.take));
         Self { chunks: Mutex::new(text.into_chunks()), length, left }
     }
 }
@@ -163,11 +125,6 @@ impl From<Traced> for TraceText {
 impl TraceText {
     fn __len__(&self) -> usize {
         self.length
-    }
-
-    #[getter]
-    fn left(&self) -> TraceSelection {
-        TraceSelection(self.left.clone())
     }
 
     fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
@@ -201,7 +158,7 @@ fn cheat((before, address, balance, nonce, code, slots): CheatArgument) -> Cheat
 #[pyfunction]
 #[pyo3(signature = (
     overlay, env, transactions, tracer, *, limit, only = None, each = false, block_hash = None,
-    selection = None, cheats = Vec::new(), timeout_us = None, step_us = None
+    cheats = Vec::new(), timeout_us = None, step_us = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
 fn trace_transactions(
@@ -214,7 +171,6 @@ fn trace_transactions(
     only: Option<Arg<usize>>,
     each: bool,
     block_hash: Option<Arg<B256>>,
-    selection: Option<&TraceSelection>,
     cheats: Vec<CheatArgument>,
     timeout_us: Option<Arg<u64>>,
     step_us: Option<Arg<u64>>,
@@ -228,7 +184,7 @@ fn trace_transactions(
             None => TraceScope::All,
         },
         block_hash: block_hash.map(|hash| hash.0),
-        selection: selection.map(|selection| selection.0.clone()).unwrap_or_default(),
+        selection: tracer.1.clone(),
         limit: limit.0,
         limits: limits(timeout_us, step_us),
     };
@@ -259,7 +215,7 @@ fn trace_call(
         tracer: tracer.0,
         scope: TraceScope::All,
         block_hash: None,
-        selection: EngineSelection::default(),
+        selection: tracer.1.clone(),
         limit: limit.0,
         limits: limits.clone(),
         cheats: Vec::new(),

@@ -1,101 +1,69 @@
 """Traces of transactions and calls, and access lists."""
 
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Final, Literal, Self, TypeAlias, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
 from foreblock._engine.transactions import Transaction
 
+_Kind: TypeAlias = Literal[
+    "structLogs",  # geth's struct logs, one for each instruction; none after `limit` bytes of them
+    "calls",  # geth's callTracer
+    "flatCalls",  # geth's flatCallTracer
+    "prestate",  # geth's prestateTracer
+    "selectors",  # geth's 4byteTracer
+    "nothing",  # geth's noopTracer
+    "parity",  # Parity's traces, separated by commas, without brackets
+    "replay",  # Parity's object for a replayed transaction
+    "entries",  # Otterscan's list of calls
+    "operations",  # Otterscan's list of transfers, creations and self-destructs
+    "revertData",  # the revert data, quoted; empty if the execution did not revert
+    "touched",  # the addresses that a transaction touches, as entries for `touched_row`
+]
+
 @final
 class Tracer:
-    """The data to record of an execution, and the output format."""
+    """The data to record of an execution, and the output format.
 
-    @staticmethod
-    def struct_logs(
+    Options that the kind does not have are ignored. `senders` to `take` select traces of `parity`.
+    """
+
+    def __new__(
+        cls,
+        kind: _Kind,
         *,
         memory: bool = False,
         stack: bool = True,
         storage: bool = True,
         return_data: bool = False,
         limit: int = ...,
-    ) -> Tracer:
-        """Geth's struct logs, one for each instruction; none after `limit` bytes of them."""
-
-    @staticmethod
-    def calls(*, only_top: bool = False, with_logs: bool = False) -> Tracer:
-        """Geth's callTracer."""
-
-    @staticmethod
-    def flat_calls(*, parity_errors: bool = False, precompiles: bool = False) -> Tracer:
-        """Geth's flatCallTracer."""
-
-    @staticmethod
-    def prestate(
-        *, diff: bool = False, code: bool = True, storage: bool = True, empty: bool = False
-    ) -> Tracer:
-        """Geth's prestateTracer."""
-
-    @staticmethod
-    def selectors() -> Tracer:
-        """Geth's 4byteTracer."""
-
-    @staticmethod
-    def nothing() -> Tracer:
-        """Geth's noopTracer."""
-
-    @staticmethod
-    def parity() -> Tracer:
-        """Parity's traces, separated by commas, without brackets."""
-
-    @staticmethod
-    def entries() -> Tracer:
-        """Otterscan's list of calls."""
-
-    @staticmethod
-    def operations() -> Tracer:
-        """Otterscan's list of transfers, creations and self-destructs."""
-
-    @staticmethod
-    def revert_data() -> Tracer:
-        """The revert data, quoted; empty if the execution did not revert."""
-
-    @staticmethod
-    def touched() -> Tracer:
-        """The addresses that a transaction touches, as entries for `touched_row`."""
-
-    @staticmethod
-    def replay(*, trace: bool = True, state_diff: bool = False, vm_trace: bool = False) -> Tracer:
-        """Parity's object for a replayed transaction."""
-
-@final
-class TraceSelection:
-    """A filter for Parity traces: by address, and with an offset and a limit."""
-
-    def __new__(
-        cls,
-        *,
+        only_top: bool = False,
+        with_logs: bool = False,
+        parity_errors: bool = False,
+        precompiles: bool = False,
+        diff: bool = False,
+        code: bool = True,
+        empty: bool = False,
+        trace: bool = True,
+        state_diff: bool = False,
+        vm_trace: bool = False,
         senders: Sequence[bytes] = ...,
         receivers: Sequence[bytes] = ...,
         either: bool = False,
         creations: bool = False,
         skip: int = ...,
         take: int | None = None,
-    ) -> TraceSelection: ...
-    @property
-    def done(self) -> bool:
-        """True if the limit is reached."""
+    ) -> Self: ...
 
 @final
 class TraceText:
     """The JSON of a trace, in pieces."""
 
+    # The `skip` and `take` that remain for the next block.
+    left: Final[tuple[int, int | None]]
+
     def __len__(self) -> int:
         """The total number of bytes."""
-
-    @property
-    def left(self) -> TraceSelection:
-        """The selection with the offset and limit that remain for the next block."""
-
     def take(self) -> bytes | None:
         """The next piece, None at the end. Each is returned once."""
 
@@ -113,7 +81,6 @@ def trace_transactions(
     only: int | None = None,
     each: bool = False,
     block_hash: bytes | None = None,
-    selection: TraceSelection | None = None,
     cheats: Sequence[_Cheat] = ...,
     timeout_us: int | None = None,
     step_us: int | None = None,

@@ -85,7 +85,7 @@ class ExplainedCalls:
         request = yield from read_in_turn(reader.read, raw)
         state, context = state_and_context(view, request.block, request.changes)
         run = prepare(request.call, state, context, request.overrides)
-        trace = traces.call(run, traces.Tracer.calls(), BOUNDS)
+        trace = traces.call(run, traces.Tracer("calls"), BOUNDS)
         lines: list[str] = yield self._read(trace)
         return lines
 

@@ -64,7 +64,7 @@ impl Selection {
         }
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.take == Some(0)
     }
 }

@@ -63,7 +63,7 @@ class Touched(NamedTuple):
 def touched_by(view: LedgerView, block: ReadableBlock) -> Work:
     """Work that finds what a block touches; the view stays open meanwhile."""
     try:
-        trace = traces.block(read_replay(view, block), Tracer.touched(), BOUNDS)
+        trace = traces.block(read_replay(view, block), Tracer("touched"), BOUNDS)
     except PrunedState:
         return lambda **_limits: _by_transactions(view, block)
 

@@ -1,6 +1,6 @@
 """The calls of a run as people read them: console lines, the failure, the whole tree. No I/O.
 
-All of it is read from the text of geth's callTracer (`Tracer.calls`).
+All of it is read from the text of geth's callTracer (`Tracer("calls")`).
 
 Contracts log lines with `console.log`, the same library in Hardhat and Foundry. Each overload
 `log(type,type,…)` is a function of an address without code, so a call does nothing, and its data

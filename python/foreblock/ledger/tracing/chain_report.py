@@ -195,7 +195,7 @@ def _trace(
         left = until - time.monotonic()
         if place >= MOST_TRACED or left <= 0:
             break
-        work = traces.block(replay, traces.Tracer.calls(), bounds, only=place)
+        work = traces.block(replay, traces.Tracer("calls"), bounds, only=place)
         with suppress(ForeblockError):
             call = read_call(traces.joined(work(timeout_us=int(left * 1_000_000))))
             found |= {} if call is None else {place: call}

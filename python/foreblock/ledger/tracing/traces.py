@@ -23,7 +23,6 @@ from foreblock._engine import (
     Overlay,
     State,
     Tracer,
-    TraceSelection,
     TraceText,
     Transaction,
     create_access_list,
@@ -57,7 +56,6 @@ from foreblock.types import StateEdit
 
 __all__ = [
     "TraceBounds",
-    "TraceSelection",
     "TraceText",
     "Tracer",
     "access_list",
@@ -159,7 +157,6 @@ def block(
     *,
     only: int | None = None,
     each: bool = False,
-    selection: TraceSelection | None = None,
 ) -> Work:
     """Trace the transactions of a block, or `only` one of them."""
 
@@ -176,7 +173,6 @@ def block(
             only=only,
             each=each,
             block_hash=replay.block.hash,
-            selection=selection,
             cheats=[
                 (before, each.address, each.balance, each.nonce, each.code, each.storage)
                 for before, each in replay.edits

@@ -103,13 +103,14 @@ class TraceConfig(Struct, rename="camel", frozen=True):
 def read_tracer(config: TraceConfig | None, argument: int) -> Tracer:
     """The tracer that the options name; raises `RefusedTrace` for one that is not known."""
     if config is None:
-        return Tracer.struct_logs()
+        return Tracer("structLogs")
     if config.overrides is not None and config.overrides != b"null":
         raise RefusedTrace("overrides of the chain's forks are not supported in traces")
     if config.tracer is None:
         if config.limit is not None and config.limit < 0:
             refuse(argument, "$.limit", "below 0")
-        return Tracer.struct_logs(
+        return Tracer(
+            "structLogs",
             memory=bool(config.enable_memory),
             stack=not config.disable_stack,
             storage=not config.disable_storage,
@@ -122,25 +123,31 @@ def read_tracer(config: TraceConfig | None, argument: int) -> Tracer:
 def _named(name: str, given: TracerConfig) -> Tracer:
     match name:
         case "callTracer":
-            return Tracer.calls(only_top=bool(given.only_top_call), with_logs=bool(given.with_log))
+            return Tracer(
+                "calls",
+                only_top=bool(given.only_top_call),
+                with_logs=bool(given.with_log),
+            )
         case "flatCallTracer":
-            return Tracer.flat_calls(
+            return Tracer(
+                "flatCalls",
                 parity_errors=bool(given.convert_parity_errors),
                 precompiles=bool(given.include_precompiles),
             )
         case "prestateTracer":
             if given.diff_mode and given.include_empty:
                 raise RefusedTrace("cannot use diffMode with includeEmpty")
-            return Tracer.prestate(
+            return Tracer(
+                "prestate",
                 diff=bool(given.diff_mode),
                 code=not given.disable_code,
                 storage=not given.disable_storage,
                 empty=bool(given.include_empty),
             )
         case "4byteTracer":
-            return Tracer.selectors()
+            return Tracer("selectors")
         case "noopTracer":
-            return Tracer.nothing()
+            return Tracer("nothing")
         case _:
             raise _unknown(name)
 

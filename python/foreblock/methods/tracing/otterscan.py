@@ -18,7 +18,7 @@ from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.address_search import find_sent, first_block, search_addresses
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, read_replay
 from foreblock.methods import shapes
 from foreblock.methods.blocks.receipts import ReceiptCache
 from foreblock.methods.params import (
@@ -107,15 +107,15 @@ class OtterscanMethods:
 
     def trace_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All calls of a transaction in order, each with its depth."""
-        return self._trace(view, raw, Tracer.entries())
+        return self._trace(view, raw, Tracer("entries"))
 
     def internal_operations(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Transfers, creations and self-destructs inside a transaction."""
-        return self._trace(view, raw, Tracer.operations())
+        return self._trace(view, raw, Tracer("operations"))
 
     def transaction_error(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The data that a transaction reverted with, `0x` if it did not."""
-        return self._trace(view, raw, Tracer.revert_data())
+        return self._trace(view, raw, Tracer("revertData"))
 
     def transaction_by_sender_and_nonce(
         self, view: LedgerView, raw: Raw
@@ -153,9 +153,8 @@ class OtterscanMethods:
         block = first_block(view, lambda state: bool(state.code(contract)))
         if block is None:
             return b"null"
-        wanted = TraceSelection(receivers=[contract], creations=True, take=1)
-        replay, tracer = read_replay(view, block), Tracer.parity()
-        text = yield traces.block(replay, tracer, self._bounds, selection=wanted)
+        tracer = Tracer("parity", receivers=[contract], creations=True, take=1)
+        text = yield traces.block(read_replay(view, block), tracer, self._bounds)
         pieces = yield from pieces_of(text, pace)
         if not pieces:
             return b"null"

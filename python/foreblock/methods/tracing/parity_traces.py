@@ -4,7 +4,7 @@ The format is Parity's, as reth and erigon have it: all frames of a transaction 
 Runs with what they returned and changed are in `replays`.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,7 @@ from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.tracing import traces
-from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection, read_replay
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, read_replay
 from foreblock.methods.params import (
     BlockName,
     BlockParam,
@@ -93,8 +93,7 @@ class ParityMethods:
             block = find_block(view, params.block, 0)
         except NotHere:
             return b"null"
-        selection = TraceSelection()
-        return self._scheduler.run_text(partial(self._block, view, block, selection), view.client)
+        return self._scheduler.run_text(partial(self._block, view, block), view.client)
 
     def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a range of blocks, from and to certain addresses."""
@@ -109,7 +108,9 @@ class ParityMethods:
             refuse(0, "", f"query exceeds max block range {most}: {count} blocks are asked for")
         # The first block of a chain has no transactions.
         numbers = range(max(first.number, 1), last.number + 1)
-        steps = partial(self._blocks, view, numbers, last, _selection(query))
+        tracer = _tracer(query)
+        kept = _count(query.after, "$.after") or 0, _count(query.count, "$.count")
+        steps = partial(self._blocks, view, numbers, last, tracer, kept)
         return self._scheduler.run_text(steps, view.client)
 
     def _transaction(self, view: LedgerView, wanted: bytes, pace: Pace) -> Steps[Text]:
@@ -118,15 +119,12 @@ class ParityMethods:
             return b"null"
         block, place = found
         replay = read_replay(view, block, place + 1)
-        work = traces.block(replay, Tracer.parity(), self._bounds, only=place)
+        work = traces.block(replay, Tracer("parity"), self._bounds, only=place)
         text = yield from try_in_place(work, pace)
         return (yield from whole_text(text, pace, b"[", b"]"))
 
-    def _block(
-        self, view: LedgerView, block: ReadableBlock, selection: TraceSelection, pace: Pace
-    ) -> Steps[Text]:
-        replay = read_replay(view, block)
-        text = yield traces.block(replay, Tracer.parity(), self._bounds, selection=selection)
+    def _block(self, view: LedgerView, block: ReadableBlock, pace: Pace) -> Steps[Text]:
+        text = yield traces.block(read_replay(view, block), Tracer("parity"), self._bounds)
         pieces = yield from pieces_of(text, pace)
         rewards = _rewards(view, block)
         comma = [b","] if pieces and rewards else []
@@ -137,22 +135,27 @@ class ParityMethods:
         view: LedgerView,
         numbers: range,
         last: ReadableBlock,
-        selection: TraceSelection,
+        tracer: Callable[..., Tracer],
+        kept: tuple[int, int | None],
         pace: Pace,
     ) -> Steps[Text]:
-        """The traces of blocks, one after the other; all of them count against one bound."""
+        """The traces of blocks, one after the other; all of them count against one bound.
+
+        `kept` are the traces to skip and those to take after them.
+        """
         pieces: list[bytes] = []
         size = 0
         for number in numbers:
-            if selection.done:
+            skip, take = kept
+            if take == 0:
                 break
             left = TraceBounds(self._bounds.output - size)
             if left.output <= 0:
                 raise TraceTooLong(self._bounds.output)
             block = last if number == last.number else view.resolve(number)
             replay = read_replay(view, block)
-            text = yield traces.block(replay, Tracer.parity(), left, selection=selection)
-            selection = text.left
+            text = yield traces.block(replay, tracer(skip=skip, take=take), left)
+            kept = text.left
             if len(text) > 0:
                 pieces += [b","] if pieces else []
                 pieces += yield from pieces_of(text, pace)
@@ -160,18 +163,18 @@ class ParityMethods:
         return in_pieces([b"[", *pieces, b"]"])
 
 
-def _selection(query: TraceFilter) -> TraceSelection:
+def _tracer(query: TraceFilter) -> Callable[..., Tracer]:
     senders, receivers = query.from_address or [], query.to_address or []
     if len(senders) + len(receivers) > MOST_ADDRESSES:
         refuse(0, "", f"more than {MOST_ADDRESSES} addresses")
     if query.mode not in (None, "union", "intersection"):
         refuse(0, "$.mode", "want 'union' or 'intersection'")
-    return TraceSelection(
+    return partial(
+        Tracer,
+        "parity",
         senders=[address(each, 0, "$.fromAddress") for each in senders],
         receivers=[address(each, 0, "$.toAddress") for each in receivers],
         either=query.mode != "intersection",
-        skip=_count(query.after, "$.after") or 0,
-        take=_count(query.count, "$.count"),
     )
 
 

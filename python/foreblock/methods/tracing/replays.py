@@ -200,6 +200,9 @@ def _tracer(types: Sequence[str]) -> Tracer:
         if each not in TYPES:
             known = ", ".join(f"'{known}'" for known in TYPES)
             refuse(1, "", f"unknown trace type '{each[:64]}', want some of {known}")
-    return Tracer.replay(
-        trace="trace" in types, state_diff="stateDiff" in types, vm_trace="vmTrace" in types
+    return Tracer(
+        "replay",
+        trace="trace" in types,
+        state_diff="stateDiff" in types,
+        vm_trace="vmTrace" in types,
     )
