@@ -53,12 +53,12 @@ def test_other_servers_are_asked_for_what_they_have() -> None:
 
 def test_only_what_was_waited_for_counts() -> None:
     log, head = KINDS["logs"], KINDS["newHeads"]
-    assert log.is_told({"transactionHash": FIRST}, FIRST)
-    assert not log.is_told({"transactionHash": SECOND}, FIRST)
+    assert log.is_notified({"transactionHash": FIRST}, FIRST)
+    assert not log.is_notified({"transactionHash": SECOND}, FIRST)
     assert log.is_read({"status": "0x1"}, FIRST)
     assert not log.is_read(None, FIRST)
-    assert head.is_told({"number": "0x10"}, "0x10")
-    assert not head.is_told({"number": "0xf"}, "0x10")
+    assert head.is_notified({"number": "0x10"}, "0x10")
+    assert not head.is_notified({"number": "0xf"}, "0x10")
     assert head.is_read("0x11", "0x10")
     assert not head.is_read("0xf", "0x10")
 

@@ -211,7 +211,7 @@ def test_a_standby_takes_over_after_what_it_skips(server: NatsServer) -> None:
             watch = Standby(standby.connection, SystemClock(), 0.01, Random(1))
             tail = standby.follower(on_head=watch.received)
             await tail.catch_up()
-            assert await watch.until_silent(tail) == 2
+            assert await watch.wait_until_silent(tail) == 2
             standby.position = tail.position
             await standby.write(b"", epoch=2)
             await writer.catch_up()

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock.errors import OutcomeUnknown, SequencerBusy, SequencerUnavailable
 from foreblock.log import node_messages
-from foreblock.log.node_messages import hearing_hints, publish_hint, submit, taking_submissions
+from foreblock.log.node_messages import publish_hint, receiving_hints, receiving_submissions, submit
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction, NonceHint, decode_answer
 from support.servers.log_nodes import node
 from support.servers.nats_servers import NatsServer
@@ -22,7 +22,7 @@ def test_a_transaction_is_answered_with_the_next_nonce(server: NatsServer) -> No
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
-            async with taking_submissions(writer.connection, 3, examine):
+            async with receiving_submissions(writer.connection, 3, examine):
                 await writer.connection.state()
                 good = await submit(replica.connection, 3, ForwardedTransaction(ALICE, b"good"))
                 bad = await submit(replica.connection, 3, ForwardedTransaction(ALICE, b"bad"))
@@ -61,7 +61,7 @@ def test_many_are_examined_at_once_and_one_too_many_is_refused(
         async with (
             node(server.url) as writer,
             node(server.url) as replica,
-            taking_submissions(writer.connection, 1, examine),
+            receiving_submissions(writer.connection, 1, examine),
         ):
             await writer.connection.state()
             asked = [
@@ -89,7 +89,7 @@ def test_without_an_answer_the_outcome_is_unknown(server: NatsServer) -> None:
         async with (
             node(server.url) as writer,
             node(server.url) as replica,
-            taking_submissions(writer.connection, 1, examine),
+            receiving_submissions(writer.connection, 1, examine),
         ):
             await writer.connection.state()
             with pytest.raises(OutcomeUnknown):
@@ -102,7 +102,7 @@ def test_hints_reach_every_replica_and_garbage_is_no_hint(server: NatsServer) ->
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
             heard: asyncio.Queue[NonceHint] = asyncio.Queue()
-            async with hearing_hints(replica.connection, heard.put_nowait):
+            async with receiving_hints(replica.connection, heard.put_nowait):
                 await replica.connection.state()
                 await writer.connection.publish(writer.connection.subjects.nonce, b"garbage")
                 await publish_hint(writer.connection, NonceHint(ALICE, 7))

@@ -48,7 +48,7 @@ async def watching(
     watcher = Watcher(of, clock, seed)
     tail = of.follower(on_head=watcher.received)
     following = asyncio.create_task(tail.run())
-    waiting = asyncio.create_task(watcher.until_silent(tail))
+    waiting = asyncio.create_task(watcher.wait_until_silent(tail))
     try:
         yield watcher, waiting
     finally:

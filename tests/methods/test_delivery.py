@@ -291,7 +291,7 @@ def test_the_cost_of_an_event_does_not_depend_on_the_filters_that_it_does_not_ma
     others += join({"topics": [f"0x{number:064x}"], "address": ADDED} for number in range(size))
     ours = join([{"address": ADDED}, {}, {"fromBlock": "0x1"}])
     wanted = dict.fromkeys([*others, *ours])
-    while not drive(kind.settle())[0]:
+    while not drive(kind.update())[0]:
         pass
     view = Ledger(chain.store, clock=chain.clock).view()
     with thresholds(matched_filters=8):

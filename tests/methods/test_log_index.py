@@ -18,7 +18,7 @@ TOPICS = [bytes([number]) * 32 for number in range(6)]
 def settle(index: LogIndex) -> None:
     done = False
     while not done:
-        steps = index.settle()
+        steps = index.update()
         while True:
             try:
                 next(steps)
@@ -45,7 +45,7 @@ def size(index: LogIndex) -> int:
 
 @pytest.fixture
 def small_steps() -> Iterator[None]:
-    with thresholds(listed_values=2, settled_filters=3):
+    with thresholds(listed_values=2, listed_filters=3):
         yield
 
 
@@ -63,7 +63,7 @@ def test_it_finds_each_filter_that_matches_once_while_filters_come_and_go(seed: 
         elif held:
             index.remove(held.pop(chance.randrange(len(held))))
         if chance.random() < 0.5:
-            steps = index.settle()
+            steps = index.update()
             for _ in zip(range(chance.randrange(9)), steps, strict=False):
                 pass  # and the rest is not done
         elif chance.random() < 0.3:

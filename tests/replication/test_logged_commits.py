@@ -122,7 +122,7 @@ def test_a_deposed_writer_stores_nothing_and_writes_no_more(tmp_path: Path) -> N
         assert bench.commits.is_deposed
         assert not bench.announced
         with pytest.raises(Deposed):
-            await bench.commits.until_lost()
+            await bench.commits.wait_until_lost()
 
     on(tmp_path, append, test)
 

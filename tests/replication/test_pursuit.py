@@ -1,7 +1,7 @@
 """How far a node is behind its log."""
 
 from foreblock.log.position import HeadAnnouncement, LogPosition
-from foreblock.replication.following import Pursuit
+from foreblock.replication.following import CatchUp
 
 SECOND = 10**9
 AT = LogPosition(3, b"l" * 32, 8812, 9120, b"i" * 16)
@@ -12,7 +12,7 @@ def head(sequence: int) -> HeadAnnouncement:
 
 
 def test_a_node_is_behind_since_it_had_all_that_was_announced() -> None:
-    pursuit = Pursuit(0)
+    pursuit = CatchUp(0)
     assert (pursuit.behind(SECOND), pursuit.silence(SECOND)) == (1.0, None)
     pursuit.on_message(AT, head(8812), 10 * SECOND)
     now = 10 * SECOND + SECOND * 18 // 100
@@ -24,7 +24,7 @@ def test_a_node_is_behind_since_it_had_all_that_was_announced() -> None:
 
 
 def test_a_node_is_far_behind_by_more_than_a_few_commits() -> None:
-    pursuit = Pursuit(0)
+    pursuit = CatchUp(0)
     pursuit.announced(AT.sequence + 64)
     assert not pursuit.is_far(AT)
     pursuit.on_message(AT, head(AT.sequence + 65), 0)

@@ -247,7 +247,7 @@ class PoolMachine(RuleBasedStateMachine):
     def set_the_best_aside(self) -> None:
         best = self.pool.best()
         if best is not None:
-            self.pool.set_aside(best)
+            self.pool.defer(best)
             self.pool.begin_index()
 
     @rule(who=WHO, steps=st.integers(1, 3), balance=st.sampled_from([0, ETHER // 3, ETHER]))

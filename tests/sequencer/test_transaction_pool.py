@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_offered_again_in_the_next_index(
     best = pool.best()
     assert best is not None
     assert best.transaction == large
-    pool.set_aside(best)
+    pool.defer(best)
     assert run(pool, accounts) == [small]
     pool.begin_index()
     assert run(pool, accounts) == [large]

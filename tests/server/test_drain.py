@@ -9,7 +9,7 @@ QUIET = 1.0
 
 
 def drain(wire: Wire) -> None:
-    wire.endpoint.ticker.hurry(QUIET)
+    wire.endpoint.ticker.shorten_timeouts(QUIET)
     wire.connection.drain()
 
 

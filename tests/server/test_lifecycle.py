@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from foreblock.server import process, sockets
-from foreblock.server.process import ORPHAN_GRACE, Listener, serve, serve_until_told
+from foreblock.server.process import ORPHAN_GRACE, Listener, serve, serve_until_stopped
 from support.servers.serving import Client
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Parsed, echo, endpoint_for, post
@@ -83,7 +83,7 @@ def test_without_a_supervisor_workers_drain_for_a_shorter_time(
         given.append(await arguments[2])
 
     async def run(grace: float) -> None:
-        await serve_until_told([], endpoint_for(echo).ticker, theirs, grace)
+        await serve_until_stopped([], endpoint_for(echo).ticker, theirs, grace)
 
     monkeypatch.setattr(process, "serve", note)
     for grace in (60.0, 0.5):

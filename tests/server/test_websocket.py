@@ -454,7 +454,7 @@ async def test_draining_answers_what_waits_and_says_so() -> None:
     wire, idle = WebSocketWire(), WebSocketWire()
     wire.ask(b"slow")
     for each in (wire, idle):
-        each.ticker.hurry(1.0)
+        each.ticker.shorten_timeouts(1.0)
         each.connection.drain()
     wire.ask(b"last")
     wire.pass_seconds(1)

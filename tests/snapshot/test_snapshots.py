@@ -388,7 +388,7 @@ def test_an_interruption_leaves_the_old_store(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("fetch", "settle", "put_in_place"):
+    for step in ("fetch", "adopt_store", "put_in_place"):
         with monkeypatch.context() as patched:
             patched.setattr(bootstrapping, step, killed)
             with pytest.raises(KeyboardInterrupt):

@@ -20,8 +20,8 @@ from foreblock.ledger.storage.partial_rows import (
     decode_numbers,
     made_of_key,
     partial_of_key,
-    place_of_key,
-    places_prefix,
+    position_of_key,
+    positions_prefix,
 )
 from foreblock.sequencer.load import Load
 from support.chains.dev_chain import ACCOUNTS, DevChain
@@ -145,7 +145,7 @@ def _sample(chain: DevChain, transactions: int, requests: int) -> Sample:
 def _sample_of(view: View, chain: DevChain, transactions: int, requests: int) -> Sample:
     assert view.heads.latest is not None
     latest, _ = view.heads.latest
-    places = view.rows(places_prefix(), 1)
+    places = view.rows(positions_prefix(), 1)
     return Sample(
         block=latest,
         transactions=transactions,
@@ -154,7 +154,7 @@ def _sample_of(view: View, chain: DevChain, transactions: int, requests: int) ->
         objects=len(gc.get_objects()),
         store_bytes=chain.store.used_bytes,
         file_bytes=(chain.folder / "data.mdb").stat().st_size,
-        oldest_place=place_of_key(places[0][0])[0],
+        oldest_place=position_of_key(places[0][0])[0],
         oldest_row=_lowest(latest, lambda block: _has_rows(view, block)),
         oldest_partial=_lowest(latest, lambda block: _has_partials(view, block)),
         hash_rows=len(view.rows(b"h", ROWS)),

@@ -25,24 +25,24 @@ def test_one_that_fits_is_given_at_once_and_not_kept() -> None:
     fitted = _proof(node=OTHER)
     early = PendingProofs(lambda _: fitted)
     assert early.take(_proof(), 5, 1.0) is fitted
-    assert not early.may_settle(StateKeys(frozenset({WHO})), ())
+    assert not early.has_pending(StateKeys(frozenset({WHO})), ())
 
 
 def test_one_that_does_not_is_used_when_its_block_has_come() -> None:
     early, proof = PendingProofs(lambda _: None), _proof()
     assert early.take(proof, 5, 1.0) is None
     for wanted in (StateKeys(frozenset({WHO})), StateKeys(slots={WHO: frozenset({7})})):
-        assert early.may_settle(wanted, ())
+        assert early.has_pending(wanted, ())
         assert not list(early.ready_for(wanted, (), 5))
         assert list(early.ready_for(wanted, {ROOT}, 6)) == [proof]
-        assert not early.may_settle(wanted, {ROOT})
+        assert not early.has_pending(wanted, {ROOT})
 
 
 def test_one_about_other_keys_is_of_no_use() -> None:
     early = PendingProofs()
     early.take(_proof(), 5, 1.0)
     for wanted in (StateKeys(frozenset({NOBODY})), StateKeys(slots={WHO: frozenset({8})})):
-        assert not early.may_settle(wanted, ())
+        assert not early.has_pending(wanted, ())
         assert not list(early.ready_for(wanted, {ROOT}, 5))
 
 

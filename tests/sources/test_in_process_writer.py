@@ -45,7 +45,7 @@ def test_a_transaction_is_taken_at_once_where_nothing_else_is_done() -> None:
 
     def scene(stage: Stage) -> None:
         assert stage.writer.try_submit(sent, may_replace=True)
-        assert stage.source.settled == 1
+        assert stage.source.run_count == 1
         assert stage.said == [NextNonce("main", sent.sender, 1)]
         with pytest.raises(RejectedTransaction, match="replacement"):
             stage.writer.try_submit(sent, may_replace=False)

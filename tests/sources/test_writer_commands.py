@@ -33,7 +33,7 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
 
     stage = play(scene, lambda stage: Result(3, 7) in stage.said)
     assert stage.source.commands == [Mine(2), Mine(3)]
-    assert stage.source.settled == 1
+    assert stage.source.run_count == 1
     said = [each for each in stage.said if isinstance(each, Result | Result)]
     assert said == [Result(1), Result(2, 7), Result(3, 7)]
     assert len(stage.source.threads) == 1

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from foreblock.clock import DrivenClock
 from foreblock.errors import NoUpstream, RefusedAnswer
-from foreblock.follow.fetch_job import settled_refusals
+from foreblock.follow.fetch_job import lasting_refusals
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.requests import GetCode, GetProof, StateRequest
 from foreblock.follow.startup import open_upstreams
@@ -284,11 +284,11 @@ def test_a_way_that_works_for_others_is_not_given_up() -> None:
     """One refusal among answers is the weather; where all are refused, the way is gone."""
     asked: list[StateRequest] = [GetProof(A), GetProof(B), GetCode(A)]
     refused: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
-    assert settled_refusals(asked, refused) == []
+    assert lasting_refusals(asked, refused) == []
     refused.append((asked[1], RefusalKind.NO_METHOD.value))
-    assert settled_refusals(asked, refused) == refused
+    assert lasting_refusals(asked, refused) == refused
     other: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_BLOCK.value)]
-    assert settled_refusals(asked, other) == other
+    assert lasting_refusals(asked, other) == other
 
 
 def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:

@@ -158,7 +158,7 @@ def test_what_messages_wanted_is_said_once() -> None:
     by_readers, by_both, by_messages = ADDRESSES[:3]
     hot.note(StateKeys(frozenset({by_messages, by_both})), by_messages=True)
     hot.note(StateKeys(frozenset({by_readers, by_both})))
-    (found,) = hot.take_lately()
+    (found,) = hot.take_recent()
     assert found.accounts == {by_both, by_messages}
-    assert list(hot.take_lately()) == []
+    assert list(hot.take_recent()) == []
     assert StateKeys.union(list(hot.portions())).accounts == set(ADDRESSES[:3]), "it stays in use"

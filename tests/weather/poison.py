@@ -147,7 +147,7 @@ def _flashblock(number: float, index: float, gas: str = "0x5208") -> str:
     return json.dumps(message | ({"base": base} if index == 0 else {}))
 
 
-def _attend(connection: ServerConnection) -> None:
+def _serve_client(connection: ServerConnection) -> None:
     assert connection.request is not None
     with suppress(ConnectionClosed):
         KINDS[connection.request.path.strip("/?=")](connection)
@@ -155,7 +155,7 @@ def _attend(connection: ServerConnection) -> None:
 
 def _serve(told: Connection) -> None:
     logging.disable()  # what clients do to such feeds is nobody's concern
-    with serve(_attend, "127.0.0.1", 0, compression=None, max_size=None) as server:
+    with serve(_serve_client, "127.0.0.1", 0, compression=None, max_size=None) as server:
         told.send(server.socket.getsockname()[1])
         server.serve_forever()
 

@@ -115,7 +115,7 @@ class Weather:
             if now >= ask_ns:
                 self._ask()
                 ask_ns += ASK_NS
-            self._do_what_is_due(now)
+            self._run_due(now)
         self.clock.advance(max(end - self.clock.monotonic_ns(), 0))
 
     @property
@@ -125,7 +125,7 @@ class Weather:
             due = min(due, self._arriving[0][0])
         return due if self._looking is None else min(due, self._looking.next_due_ns)
 
-    def _do_what_is_due(self, now: int) -> None:
+    def _run_due(self, now: int) -> None:
         if self._source.next_due_ns <= now:
             for published in self._source.tick():
                 self._send(published)

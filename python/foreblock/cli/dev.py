@@ -93,10 +93,12 @@ def dev(given: Given, *, like: None) -> None:
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:
-            cut_short = run(settings, served, lambda started: _say(settings, served, started))
+            cut_short = run(
+                settings, served, lambda started: _print_started(settings, served, started)
+            )
     if cut_short:
         sys.exit(INTERRUPTED)
-    _say_stopped()
+    _print_stopped()
 
 
 @contextmanager
@@ -220,7 +222,7 @@ def _began(store: Path) -> int:
         raise BadGenesis(str(store / GENESIS_FILE), str(why)) from None
 
 
-def _say(
+def _print_started(
     settings: DevSettings,
     served: list[launch.ServedNetwork],
     started: launch.StartedService,
@@ -228,7 +230,7 @@ def _say(
     """Print accounts first: the list is long, and the last lines stay in view."""
     chain = settings.chain
     if not chain.genesis:
-        _say_accounts(chain)
+        _print_accounts(chain)
         click.echo()
     for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
         assert each.network.dev is not None
@@ -256,7 +258,7 @@ def _say(
     click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
 
 
-def _say_accounts(chain: ChainSettings) -> None:
+def _print_accounts(chain: ChainSettings) -> None:
     """Print each account with its key below, so that both fit into 80 columns."""
     click.echo(f"accounts with {chain.balance:,} ether each; their keys are public")
     count = min(chain.accounts, SHOWN_ACCOUNTS)
@@ -268,6 +270,6 @@ def _say_accounts(chain: ChainSettings) -> None:
         click.echo(f"     and {chain.accounts - SHOWN_ACCOUNTS} more")
 
 
-def _say_stopped() -> None:
+def _print_stopped() -> None:
     """Print on a new line, below the ^C of a terminal."""
     click.echo("\nstopped" if sys.stdout.isatty() else "stopped")

@@ -69,7 +69,7 @@ def follow(given: Given, *, name: str | None, port: int | None) -> None:
         with _folder(settings.service.data) as folder:
             served = _network(settings, folder)
             cut_short = launch.run(
-                settings.service, [served], lambda started: _say(settings, chain, started)
+                settings.service, [served], lambda started: _print_started(settings, chain, started)
             )
     if cut_short:
         sys.exit(INTERRUPTED)
@@ -105,7 +105,9 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
     return launch.ServedNetwork(network, settings.service.listen, settings.feed_listen)
 
 
-def _say(settings: FollowingSettings, chain: FollowedChain, started: launch.StartedService) -> None:
+def _print_started(
+    settings: FollowingSettings, chain: FollowedChain, started: launch.StartedService
+) -> None:
     """Print the chain, its sources, their trust level, and the address of the service."""
     follow, address = settings.follow, started.addresses[0]
     feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]

@@ -57,7 +57,9 @@ def serve(given: Given) -> None:
         alone = not settings.chain.network
         served = [_network(network, alone=alone) for network in networks]
         names = [""] if alone else [f"{network.name}: " for network in networks]
-        cut_short = launch.run(settings.service, served, lambda started: _say(names, started))
+        cut_short = launch.run(
+            settings.service, served, lambda started: _print_started(names, started)
+        )
     if cut_short:
         sys.exit(INTERRUPTED)
 
@@ -119,7 +121,7 @@ def _follower(wanted: NetworkSettings, option: str) -> launch.ServedNetwork:
     )
 
 
-def _say(names: Sequence[str], started: launch.StartedService) -> None:
+def _print_started(names: Sequence[str], started: launch.StartedService) -> None:
     noun = "worker" if started.workers == 1 else "workers"
     for name, address, feed in zip(names, started.addresses, started.feeds, strict=True):
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")

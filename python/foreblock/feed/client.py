@@ -237,8 +237,8 @@ class FeedClient:
     async def _read(self) -> None:
         """Read one connection to its end, or two if the first shows that the server can resume."""
         async with self._connection(placed=self._is_ours) as connection:
-            found_ours = _says_it_is_ours(connection) and not self._is_ours
-            self._is_ours = _says_it_is_ours(connection)
+            found_ours = _is_foreblock(connection) and not self._is_ours
+            self._is_ours = _is_foreblock(connection)
             if not found_ours or has_start(self.url):
                 await self._read_from(connection)
         async with self._connection(placed=True) as connection:
@@ -303,6 +303,6 @@ class FeedClient:
         self._lost()
 
 
-def _says_it_is_ours(connection: ClientConnection) -> bool:
+def _is_foreblock(connection: ClientConnection) -> bool:
     response = connection.response
     return response is not None and OURS in response.headers.get_all("Server")

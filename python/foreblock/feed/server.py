@@ -98,7 +98,7 @@ class FeedServer:
         """Serve on this socket and own it."""
         options = self.options
         server = serve(
-            self._attend,
+            self._serve_client,
             process_request=self._admit,
             server_header=OURS if options.resumable else None,
             open_timeout=options.handshake_timeout,
@@ -206,10 +206,10 @@ class FeedServer:
             return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many clients of this address")
         return None
 
-    async def _attend(self, connection: ServerConnection) -> None:
+    async def _serve_client(self, connection: ServerConnection) -> None:
         wanted = self.accepted[connection]
         if wanted is None:
-            await self._turn_away(connection)
+            await self._refuse_client(connection)
             return
         backlog = Backlog(self.options.unsent_messages, self.options.unsent_bytes)
         client = _Client(connection, wanted.brotli, backlog)
@@ -224,7 +224,7 @@ class FeedServer:
         finally:
             self._clients.discard(client)
 
-    async def _turn_away(self, connection: ServerConnection) -> None:
+    async def _refuse_client(self, connection: ServerConnection) -> None:
         """Answer the first request of a client that expects JSON-RPC, and close."""
         with contextlib.suppress(ConnectionClosed, TimeoutError):
             async with asyncio.timeout(self.options.handshake_timeout):

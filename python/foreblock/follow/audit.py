@@ -204,7 +204,7 @@ class StateAudit:
             except ForeblockError:
                 continue  # the state of that block is not kept any more
             self._claims.pop(key, None)
-            if _said(value) != _said(proven[key]):
+            if _comparable(value) != _comparable(proven[key]):
                 return RefutedClaim(
                     _difference(key, number, value, proven[key]), claims[key].source
                 )
@@ -240,7 +240,7 @@ def _proven(proof: ClaimedProof) -> Iterator[tuple[Key, Account | int | None]]:
         yield (proof.address, each.slot), value
 
 
-def _said(value: Account | int | None) -> tuple[int, int, bytes] | int:
+def _comparable(value: Account | int | None) -> tuple[int, int, bytes] | int:
     """A value as others know it: an account that is empty is none, and none has a generation."""
     if isinstance(value, int):
         return value
@@ -253,7 +253,7 @@ def _difference(
     address, slot = key
     what = "account" if slot is None else f"slot {slot:#x} of"
     shown = (
-        (f"{each:#x}" if isinstance(each, int) else str(_said(each)[:2]))  # type: ignore[index]
+        (f"{each:#x}" if isinstance(each, int) else str(_comparable(each)[:2]))  # type: ignore[index]
         for each in (value, proven)
     )
     return f"{what} 0x{address.hex()} at block {number}: {' is not '.join(shown)}"

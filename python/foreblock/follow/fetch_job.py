@@ -25,7 +25,7 @@ from foreblock.upstream.json_rpc import RefusalKind
 
 TRIES: Final = 6  # at one upstream, each narrower than the one before
 # Refusals that show that a kind of request does not work.
-OF_A_WAY: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
+KIND_REFUSALS: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
 # What is refused so will be refused again; anything else may be an accident.
 SETTLED: Final = frozenset(
     {
@@ -82,7 +82,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
         # Where blocks below the tip are proven, a state that is not there is one of some keys.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
-        settled = settled_refusals(requests, kinds)
+        settled = lasting_refusals(requests, kinds)
         following = degrade(upstream.limits, settled, back, len(job.at_blocks))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one missing key refuses all keys of its request
@@ -134,7 +134,7 @@ async def _once(
     return requests, refused
 
 
-def settled_refusals(
+def lasting_refusals(
     requests: Sequence[StateRequest], refused: Sequence[tuple[StateRequest, str]]
 ) -> list[tuple[StateRequest, str]]:
     """Return the refusals that are not accidents: a kind of request that worked once works."""
@@ -142,7 +142,7 @@ def settled_refusals(
     return [
         (each, kind)
         for each, kind in refused
-        if kind not in OF_A_WAY or failed[type(each)] == all_of[type(each)]
+        if kind not in KIND_REFUSALS or failed[type(each)] == all_of[type(each)]
     ]
 
 

@@ -176,7 +176,7 @@ LONGEST_KEPT: Final = 8  # blocks; one that has not come by then is of another b
 Fit = Callable[[ClaimedProof], ClaimedProof | None]
 
 
-class _Early(NamedTuple):
+class _WaitingProof(NamedTuple):
     root: bytes
     came: int  # when this block was the latest
     at: float  # and at this time, in seconds
@@ -194,7 +194,7 @@ class PendingProofs:
     def __init__(self, fit: Fit | None = None) -> None:
         """`fit` gives a proof of the same keys at a block that is here, if the nodes allow it."""
         self._fit: Final = fit
-        self._kept: Final[deque[_Early]] = deque(maxlen=MOST_KEPT)
+        self._kept: Final[deque[_WaitingProof]] = deque(maxlen=MOST_KEPT)
 
     def take(self, proof: ClaimedProof, latest: int, now: float) -> ClaimedProof | None:
         """Return the proof rebased to a block that is here; None if it is kept instead.
@@ -205,7 +205,7 @@ class PendingProofs:
             return None
         fitted = self._fit(proof) if self._fit is not None else None
         if fitted is None:
-            self._kept.append(_Early(keccak256(proof.nodes[0]), latest, now, proof))
+            self._kept.append(_WaitingProof(keccak256(proof.nodes[0]), latest, now, proof))
         return fitted
 
     def ready_for(
@@ -230,6 +230,6 @@ class PendingProofs:
         keys = {address: frozenset(some) for address, some in slots.items() if some}
         return StateKeys(accounts, keys, codes_of=accounts)
 
-    def may_settle(self, wanted: StateKeys, roots: Collection[bytes]) -> bool:
+    def has_pending(self, wanted: StateKeys, roots: Collection[bytes]) -> bool:
         """Return True if a proof of some of these keys waits for its block."""
         return any(each.root not in roots and each.is_about(wanted) for each in self._kept)

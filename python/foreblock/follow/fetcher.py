@@ -223,7 +223,7 @@ class Fetcher:
         try:
             await asyncio.sleep(self._options.gather)
             fetch.send()
-            outcome = await self._settle(fetch)
+            outcome = await self._query_upstreams(fetch)
             self._remember(outcome.found)
             if not fetch.done.done():
                 fetch.done.set_result(outcome)
@@ -231,7 +231,7 @@ class Fetcher:
             self._in_flight.remove(fetch)
             fetch.done.cancel()
 
-    async def _settle(self, fetch: InFlightFetch) -> AttemptOutcome:
+    async def _query_upstreams(self, fetch: InFlightFetch) -> AttemptOutcome:
         """Query upstreams until everything is found, all were tried, or the time is over."""
         found, why = FetchResult(), ""
         for number in range(1, MOST_ROUNDS + 1):

@@ -148,11 +148,11 @@ class FollowNetwork(FeedNetwork):
             Inbox(),
             self._clock,
             arrived=self._wake.set,
-            place=self._next_place,
+            place=self._next_position,
             options=self._client_options,
         )
 
-    def _next_place(self) -> FlashblockId:
+    def _next_position(self) -> FlashblockId:
         """The newest flashblock, or the first one that can be of use."""
         return self._place or FlashblockId(self.following.latest.number + 1, 0)
 
@@ -227,10 +227,10 @@ class FollowNetwork(FeedNetwork):
         Each time is a commit, and flashblocks wait for it.
         """
         if self._storing is None:
-            self._storing = self._start(self._store_soon())
+            self._storing = self._start(self._store_gathered())
         await asyncio.shield(self._storing)
 
-    async def _store_soon(self) -> None:
+    async def _store_gathered(self) -> None:
         await asyncio.sleep(STORE_GATHER)
         self._storing = None  # what is learned from now on is stored the next time
         await self.on_thread(self.following.store_learned)
@@ -300,7 +300,7 @@ class FollowNetwork(FeedNetwork):
             self._learning -= 1
         if not self._stopping:
             self.want(await self.on_thread(partial(self.following.try_again, learned=True)))
-            self.stir()
+            self.wake()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -318,7 +318,7 @@ class FollowNetwork(FeedNetwork):
     async def add(self, blocks: Sequence[Block]) -> None:
         """Add sealed blocks. Raises `Unreachable` if the state that they need is not fetched."""
         await self._sealed.add(blocks)
-        self.stir()
+        self.wake()
 
     async def reanchor(self, why: str) -> bool:
         """Restart at the latest block of the chain; False if it is not done now."""
@@ -349,7 +349,7 @@ class FollowNetwork(FeedNetwork):
 
     # --- Behind the head -----------------------------------------------------------------
 
-    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+    def _background_tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
         yield self._keep_storing()
         yield self.working_set.fetch()
         yield self.working_set.keep()

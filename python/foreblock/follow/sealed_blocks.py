@@ -186,7 +186,7 @@ class AnchoredBlocks:
 
     async def add(self, blocks: Sequence[Block]) -> None:
         """Add blocks, and fetch the state that they need. Raises `Unreachable` if that fails."""
-        left: Sequence[Block] = await self._pass_over(blocks)
+        left: Sequence[Block] = await self._skip_unknown_rules(blocks)
         rounds = 0
         while left and not self._is_stopping():
             before = len(left)
@@ -203,7 +203,7 @@ class AnchoredBlocks:
                 return
         self._stuck = 0
 
-    async def _pass_over(self, blocks: Sequence[Block]) -> Sequence[Block]:
+    async def _skip_unknown_rules(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Skip blocks whose rules are not known, header by header; returns those before."""
         known = self._source().rules_end()
         for at, block in enumerate(blocks):

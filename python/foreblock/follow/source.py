@@ -134,7 +134,7 @@ class FollowSource(FeedSource):
             raise
         return store
 
-    def _take_up(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
+    def _resume(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
         with self.store.view() as view:
             epoch = view.heads.base.epoch
             if not self._templates:
@@ -144,7 +144,7 @@ class FollowSource(FeedSource):
         keeps_roots = follow is not None and follow.trust != "trusted"
         self._learned = learned or FetchedState(epoch, nodes=computes or keeps_roots)
         self.store.set_fallback_state(self._learned)
-        super()._take_up(self._learned, computes=computes)
+        super()._resume(self._learned, computes=computes)
         self._follower.look_ahead(is_on=self.looks_ahead)
         self._roots = RootsBehind(self.store, self._writer.profile)
 
@@ -156,7 +156,7 @@ class FollowSource(FeedSource):
         before = self._learned
         self._follower.close()
         restart_at_anchor(self.store, anchor, end)
-        self._take_up()
+        self._resume()
         self._learned.remember_nodes_of(before)
         last, self._last = list(self._last), deque(maxlen=MOST_LAST)
         self.receive(last)
@@ -194,13 +194,13 @@ class FollowSource(FeedSource):
         """Take in messages, and say what state they want."""
         self._last.extend(portion)
         wasted = super().receive(portion)
-        self._say_wanted()
+        self._report_wanted()
         return wasted
 
     def tick(self) -> None:
         """A slice of the work behind the head."""
         super().tick()
-        self._say_wanted()
+        self._report_wanted()
 
     def try_again(self, *, learned: bool) -> MissingState:
         """Try again what waits for state, of which some was `learned` or not.
@@ -210,7 +210,7 @@ class FollowSource(FeedSource):
         self._follower.try_again(learned=learned)
         return self._follower.take_wanted()
 
-    def _say_wanted(self) -> None:
+    def _report_wanted(self) -> None:
         wanted = self._follower.take_wanted()
         if wanted:
             self._state_wanted(wanted)

@@ -230,7 +230,7 @@ class StateFetcher:
         until, epoch = loop.time() + seconds, executed().epoch
         true, named = FetchResult(), dict[int, bytes]()
         while True:
-            await self._until_begun(epoch, until)
+            await self._wait_for_epoch(epoch, until)
             blocks, left = executed(), _left(wanted, true, named)
             if blocks.epoch != epoch:
                 raise NewEpoch
@@ -244,16 +244,16 @@ class StateFetcher:
                 named |= found.blocks
             left = _left(wanted, true, named)
             is_over = loop.time() + MOMENT >= until
-            if is_over or not self._pending.may_settle(left, blocks.roots()):
+            if is_over or not self._pending.has_pending(left, blocks.roots()):
                 break
-            await self._until_moved(executed, blocks, until)
+            await self._wait_for_block(executed, blocks, until)
         if (blocks := executed()).epoch != epoch:
             raise NewEpoch  # what was found, or kept, is of the base before
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
         return ProvenState(true, named)
 
-    async def _until_begun(self, epoch: int, until: float) -> None:
+    async def _wait_for_epoch(self, epoch: int, until: float) -> None:
         """Wait until an epoch is begun here too that the store has begun."""
         loop = asyncio.get_running_loop()
         while self._learned.epoch < epoch and loop.time() < until:
@@ -261,7 +261,7 @@ class StateFetcher:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._begun.wait(), until - loop.time())
 
-    async def _until_moved(
+    async def _wait_for_block(
         self, executed: Callable[[], ExecutedBlocks], before: ExecutedBlocks, until: float
     ) -> None:
         """Wait for a block: a proof that is kept may be of it."""
@@ -328,7 +328,7 @@ class StateFetcher:
                 true.put_proof(known)
         if not proves:
             believed = _unproven(found, true, untrue)
-            self._believe(believed, true, learned, blocks.headers[0].number)
+            self._learn_unproven(believed, true, learned, blocks.headers[0].number)
             if self._audit is not None:
                 self._audit.note(learned.epoch, blocks.headers[0].number, believed)
         for address, code_hash in found.codes_of.items():
@@ -378,7 +378,7 @@ class StateFetcher:
             return False
         return True
 
-    def _believe(
+    def _learn_unproven(
         self, believed: FetchResult, true: FetchResult, learned: FetchedState, latest: int
     ) -> None:
         """Learn what upstreams say without proofs, about blocks up to the latest."""

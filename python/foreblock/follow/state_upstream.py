@@ -95,7 +95,7 @@ class StateUpstream(Upstream):
                     return known
                 found = found.union(known)
             self._is_unsure = self._probe_failed
-            return self._know(found)
+            return self._accept(found)
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         steps = probing(whole=whole)
@@ -167,7 +167,7 @@ class StateUpstream(Upstream):
             return sum(not isinstance(each, RefusedAnswer) for each in found.values())
         return found[1]
 
-    def _know(self, found: Capabilities) -> Capabilities:
+    def _accept(self, found: Capabilities) -> Capabilities:
         if self._chain_id not in (None, found.chain_id):
             self.circuit.trip(WRONG_CHAIN_SECONDS, self.now)
             why = f"{found.chain_id} in place of {self._chain_id}"

@@ -47,7 +47,7 @@ class HotAccount(NamedTuple):
 
 class _Slots(Struct):
     used: int
-    lately: bool = False  # whether messages wanted something of it since the last anchor
+    recent: bool = False  # whether messages wanted something of it since the last anchor
     first: dict[int, None] = field(default_factory=dict)
     later: dict[int, None] = field(default_factory=dict)  # the newest last
 
@@ -99,7 +99,7 @@ class WorkingSet:
             account = self._add(
                 address, (*of_all, *sorted(wanted.slots.get(address, ()))), self._used
             )
-            account.lately = account.lately or by_messages
+            account.recent = account.recent or by_messages
         self._bound()
 
     def _add(self, address: bytes, slots: Iterable[int], used: int) -> _Slots:
@@ -137,12 +137,12 @@ class WorkingSet:
         """
         return self._portions(list(reversed(self._accounts)))
 
-    def take_lately(self) -> Iterator[StateKeys]:
+    def take_recent(self) -> Iterator[StateKeys]:
         """Return the keys that messages wanted since the last call, in the same order."""
-        lately = [each for each in reversed(self._accounts) if self._accounts[each].lately]
-        for address in lately:
-            self._accounts[address].lately = False
-        return self._portions(lately)
+        recent = [each for each in reversed(self._accounts) if self._accounts[each].recent]
+        for address in recent:
+            self._accounts[address].recent = False
+        return self._portions(recent)
 
     def _portions(self, newest: Sequence[bytes]) -> Iterator[StateKeys]:
         ordered = sorted(newest, key=lambda address: not len(self._accounts[address]))
@@ -243,9 +243,9 @@ class WorkingSetRefresh:
         while True:
             await self._begun.wait()
             self._begun.clear()
-            lately = list(self._hot.take_lately())
-            await self._fetch_at_once(lately, self._units * AT_ONCE_SHARE)
-            for portion in lately:
+            recent = list(self._hot.take_recent())
+            await self._fetch_at_once(recent, self._units * AT_ONCE_SHARE)
+            for portion in recent:
                 await self._fetch(portion)
             await self._fetch_all(list(self._hot.portions()))
 

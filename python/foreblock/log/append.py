@@ -86,7 +86,7 @@ class Appender:
         self._writer: Final = uuid4().hex
         self._began_ns: int | None = None
         self.why = ""  # the last try gave nothing
-        self._said = False
+        self._is_waiting_logged = False
 
     def prepare(self, position: LogPosition, message: LogMessage) -> OutgoingCommit:
         """The message as it will be stored after a position; its `last` is its sequence.
@@ -110,11 +110,11 @@ class Appender:
         log and never will be. A cancelled append may be in the log.
         """
         self._began_ns = self._clock.monotonic_ns()
-        self._said = False
+        self._is_waiting_logged = False
         try:
             while (found := await self._tried(position, commit)) is None:
                 await asyncio.sleep(RETRY_SECONDS)
-                self._say_that_it_waits(commit)
+                self._log_waiting(commit)
         finally:
             self._began_ns = None
         if found == position:
@@ -169,7 +169,7 @@ class Appender:
         """
         state = await self._connection.state()
         if state.last < position.sequence:
-            await self._heal(state, position)
+            await self._append_lost(state, position)
             return None
         if state.last < position.end:
             return position.skipping_to(state.last)
@@ -205,7 +205,7 @@ class Appender:
             self._reader.skip(each.first, each.last, why)
         return position.skipping_to(skipped[-1].last)
 
-    async def _heal(self, state: StreamState, position: LogPosition) -> None:
+    async def _append_lost(self, state: StreamState, position: LogPosition) -> None:
         """Append what the stream has lost, if it ends with a commit that this node knows."""
         last = state.last
         lost = self._journal.after(last, position.sequence)
@@ -269,10 +269,10 @@ class Appender:
         if found.message.link != decode_header(lost.parts[0]).previous:
             raise ForkedLog(last, "its end is not what this node has appended")
 
-    def _say_that_it_waits(self, commit: OutgoingCommit) -> None:
+    def _log_waiting(self, commit: OutgoingCommit) -> None:
         """Say once for each append that it takes long."""
-        if self.waits and not self._said:
-            self._said = True
+        if self.waits and not self._is_waiting_logged:
+            self._is_waiting_logged = True
             log.warning(
                 "log_append_waits",
                 stream=self._connection.subjects.stream,

@@ -181,7 +181,7 @@ class LogConnection:
             pending_size=_PENDING_BYTES,
             inbox_prefix=inbox_prefix(servers),
         )
-        self._say_connected()
+        self._log_connected()
 
     async def close(self) -> None:
         self._is_closing = True
@@ -301,11 +301,11 @@ class LogConnection:
             log.warning("log_server_lost", stream=self.subjects.stream, why=self.last_error)
 
     async def _connected_again(self) -> None:
-        self._say_connected()
+        self._log_connected()
         for call in self.reconnected:
             call()
 
-    def _say_connected(self) -> None:
+    def _log_connected(self) -> None:
         self.last_error = ""
         url = self.client.connected_url
         server = redact_urls(url.geturl()) if url else ""

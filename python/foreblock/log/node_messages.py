@@ -67,7 +67,7 @@ async def submit(
         raise OutcomeUnknown from None
 
 
-class _Desk:
+class _SubmissionServer:
     """Answers transactions, many at a time."""
 
     def __init__(self, connection: LogConnection, examine: Examine) -> None:
@@ -103,11 +103,11 @@ class _Desk:
 
 
 @asynccontextmanager
-async def taking_submissions(
+async def receiving_submissions(
     connection: LogConnection, epoch: int, examine: Examine
 ) -> AsyncIterator[None]:
     """Let `examine` answer the transactions of replicas, as the writer of an epoch."""
-    desk = _Desk(connection, examine)
+    desk = _SubmissionServer(connection, examine)
     subscription = await connection.subscribe(connection.subjects.submit(epoch), desk.receive)
     try:
         yield
@@ -123,7 +123,7 @@ async def publish_hint(connection: LogConnection, hint: NonceHint) -> None:
 
 
 @asynccontextmanager
-async def hearing_hints(
+async def receiving_hints(
     connection: LogConnection, on_hint: Callable[[NonceHint], None]
 ) -> AsyncIterator[None]:
     """Call `on_hint` for each hint of the writer."""

@@ -40,7 +40,7 @@ class Standby:
         else:
             self._watch.received(now_ns)
 
-    async def until_silent(self, tail: LogTail) -> int:
+    async def wait_until_silent(self, tail: LogTail) -> int:
         """Return the epoch to take over with, once the writer is silent and the log answers."""
         if not self._silence:
             await asyncio.Event().wait()  # until cancelled

@@ -49,7 +49,7 @@ class StreamReader:
         self._inbox: Final = connection.new_inbox()
         self._numbers: Final = count(1)
         self._answers: asyncio.Queue[Msg | None] = asyncio.Queue()  # none: there will be no more
-        self._asked = ""  # the subject of the answers that are waited for
+        self._reply_subject = ""  # the subject of the answers that are waited for
         self._subscription: Subscription | None = None
         self._turn: Final = asyncio.Lock()
         self.skipped = 0  # messages
@@ -71,7 +71,7 @@ class StreamReader:
         self._answers.put_nowait(None)
 
     async def _receive(self, message: Msg) -> None:
-        if message.subject == self._asked:  # late answers to earlier questions are dropped
+        if message.subject == self._reply_subject:  # late answers to earlier questions are dropped
             self._answers.put_nowait(message)
 
     async def parts_from(self, sequence: int, most: int = BATCH) -> list[StoredPart]:
@@ -119,7 +119,7 @@ class StreamReader:
             log.warning("log_message_skipped", stream=stream, first=first, last=last, why=why)
 
     async def request(self, sequence: int, most: int) -> None:
-        self._asked = f"{self._inbox}.{next(self._numbers)}"
+        self._reply_subject = f"{self._inbox}.{next(self._numbers)}"
         self._answers = asyncio.Queue()
         question = {
             "seq": sequence,
@@ -128,7 +128,7 @@ class StreamReader:
             "max_bytes": BATCH_BYTES,
         }
         data = msgspec.json.encode(question)
-        await self._connection.publish(self._subject, data, reply=self._asked)
+        await self._connection.publish(self._subject, data, reply=self._reply_subject)
 
     async def _next(self) -> StoredPart | None:
         """The next message of the answer, none after the last."""

@@ -160,12 +160,12 @@ class LogTail:
             self._must_read = True
         self._wake.clear()
         try:
-            await self._come_level()
+            await self._reach_head()
         except (LogUnreachable, BadLogStream) as why:
             log.info("log_not_read", stream=self._connection.subjects.stream, why=str(why))
             self._read_later()
 
-    async def _come_level(self) -> None:
+    async def _reach_head(self) -> None:
         head = self.head
         gathered: list[NextCommit] = []
         for commit in self.messages.up_to(self.position, head) if head else ():

@@ -167,10 +167,10 @@ class FeeMethods:
         next_fee = next_base_fee(view, newest)
         return self._scheduler.coalesce(
             (self, newest.key, next_fee, count, tuple(percentiles)),
-            partial(self._look_back, view, newest, next_fee, count, percentiles),
+            partial(self._render_history, view, newest, next_fee, count, percentiles),
         )
 
-    def _look_back(
+    def _render_history(
         self,
         view: LedgerView,
         newest: ReadableBlock,

@@ -44,11 +44,11 @@ def documents_of(
     files: Mapping[bytes, Document], networks: Sequence[ShownNetwork], here: int
 ) -> Documents:
     """The documents at the address of one network, the one at index `here`."""
-    told = {
+    info = {
         "here": networks[here].name,
         "networks": [network._asdict() for network in networks],
     }
-    listed = Document.of(KINDS["json"], json.dumps(told).encode())
+    listed = Document.of(KINDS["json"], json.dumps(info).encode())
     siblings = {network.port for number, network in enumerate(networks) if number != here}
     return Documents(
         {**files, PATH + b"/networks.json": listed}, page=PATH, siblings=frozenset(siblings)

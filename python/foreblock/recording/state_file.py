@@ -95,7 +95,7 @@ def read_state(name: str, file: BinaryIO) -> RecordedState:
     while text := file.readline(_LONGEST_LINE):
         number += 1
         try:
-            _take(state, _decode(text))
+            _apply_line(state, _decode(text))
         except (ValueError, msgspec.DecodeError) as why:
             raise BadRecording(name, number, str(why)) from why
     if state.anchor not in state.headers:
@@ -113,7 +113,7 @@ def _read_head(name: str, text: bytes) -> RecordedState:
     raise BadRecording(name, 1, "not a recording of state")
 
 
-def _take(state: RecordedState, line: _Line) -> None:
+def _apply_line(state: RecordedState, line: _Line) -> None:
     if line.header is not None:
         state.headers[_hash_of(line.header)] = line.header
     if line.block is not None:

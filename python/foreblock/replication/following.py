@@ -27,7 +27,7 @@ from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.open_store import Store, begin_chain
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.log.connection import first_of
-from foreblock.log.node_messages import hearing_hints
+from foreblock.log.node_messages import receiving_hints
 from foreblock.log.parts import StoredCommit
 from foreblock.log.position import HeadAnnouncement, LogPosition
 from foreblock.log.standby import Standby
@@ -64,7 +64,7 @@ def _of_log(each: NextCommit) -> CommitOfLog:
     return CommitOfLog(message.body, message.before, message.after, row)
 
 
-class Pursuit:
+class CatchUp:
     """How far a follower is behind.
 
     It is behind since the moment at which it last had all that the writer had announced. Heads
@@ -120,7 +120,7 @@ class LogFollowing:
         self._genesis: Final = genesis
         self._thread: Final = NetworkThread(network.name, listeners.broadcast)
         self._clock_keeper: Final = WriterClockKeeper(session, lambda: self.epoch)
-        self._pursuit: Final = Pursuit(session.clock.monotonic_ns())
+        self._pursuit: Final = CatchUp(session.clock.monotonic_ns())
         self._wake: Final = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._tail: LogTail | None = None
@@ -151,7 +151,7 @@ class LogFollowing:
                 metrics=self._listeners.metrics,
             )
             self._readers = StaleReaders(self._store, self._session.clock)
-            self._look_at_chain()
+            self._check_chain()
         except BaseException:
             self._store.close()
             raise
@@ -225,7 +225,7 @@ class LogFollowing:
         self._tail = tail
         with suppress(LogUnreachable, BadLogStream):
             self._pursuit.announced((await connection.state()).last)
-        async with hearing_hints(connection, self._hear_hint):
+        async with receiving_hints(connection, self._on_hint):
             await first_of(
                 self._follow(tail, standby, is_first=is_first),
                 self._clock_keeper.run(self._renew_note),
@@ -239,7 +239,7 @@ class LogFollowing:
             if await self._first_role(tail) is Role.LEAD:
                 return
             standby.restart()
-        await first_of(tail.run(), standby.until_silent(tail))
+        await first_of(tail.run(), standby.wait_until_silent(tail))
 
     async def _first_role(self, tail: LogTail) -> Role:
         """Read the log to its end, and query its writer."""
@@ -271,11 +271,11 @@ class LogFollowing:
         except (RefusedCommit, Undecodable) as why:
             return await self._apply_those_that_fit(commits, why)
         if not had_chain and applied.heads.latest is not None:
-            await self.on_thread(self._look_at_chain)
+            await self.on_thread(self._check_chain)
             self._listeners.has_chain()
         self._listeners.broadcast(Committed(self._network.name, position.commit))
         if applied.rewinds or is_new_epoch:
-            self._beside(self._listeners.announce_change(self._network.name))
+            self._start_task(self._listeners.announce_change(self._network.name))
         if is_new_epoch:
             asyncio.get_running_loop().call_soon(
                 self._clock_keeper.check_epoch
@@ -301,7 +301,7 @@ class LogFollowing:
             file.write_bytes(b"".join(commit.parts))
         log.error("log_commit_refused", network=self._network.name, file=str(file), why=str(why))
 
-    def _look_at_chain(self) -> None:
+    def _check_chain(self) -> None:
         """Watch a store that has a chain, and compare it with the genesis; on the thread."""
         if not self._replica.has_chain:
             return
@@ -340,10 +340,10 @@ class LogFollowing:
             self._watch.check_if_due()
         return self.position()
 
-    def _hear_hint(self, hint: NonceHint) -> None:
+    def _on_hint(self, hint: NonceHint) -> None:
         self._listeners.broadcast(NextNonce(self._network.name, hint.sender, hint.nonce))
 
-    def _beside(self, work: Awaitable[None]) -> None:
+    def _start_task(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

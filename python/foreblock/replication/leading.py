@@ -18,7 +18,7 @@ from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
 from foreblock.log.connection import LogConnection, end, first_of
-from foreblock.log.node_messages import Announcer, publish_hint, taking_submissions
+from foreblock.log.node_messages import Announcer, publish_hint, receiving_submissions
 from foreblock.log.position import LogPosition
 from foreblock.log.submission import NonceHint
 from foreblock.log.takeover import next_epoch
@@ -105,9 +105,9 @@ class Leading:
         log.info("log_writing", network=self._network, epoch=self.commits.epoch)
         examine = Reception(self._network, source, self._session.clock).examine
         connection = self._session.connection
-        async with taking_submissions(connection, self.commits.epoch, examine):
+        async with receiving_submissions(connection, self.commits.epoch, examine):
             if not self._is_stopped:
-                await first_of(source.run(), self.commits.until_lost())
+                await first_of(source.run(), self.commits.wait_until_lost())
 
     async def _opened(self, open_source: OpenSource) -> RunningNetwork:
         """Open the source. If cancelled, wait for it, since its thread waits for the loop."""
@@ -162,9 +162,9 @@ class Leading:
             self._announcer = Announcer(
                 session.connection, session.appender, position, boot_id(), session.clock
             )
-            self._beside(self._keep_announcing(self._announcer))
+            self._start_task(self._keep_announcing(self._announcer))
         else:
-            self._beside(self._announcer.committed(position))
+            self._start_task(self._announcer.committed(position))
 
     async def _keep_announcing(self, announcer: Announcer) -> None:
         while True:
@@ -178,7 +178,7 @@ class Leading:
                 )
                 await asyncio.sleep(RETRY_SECONDS)
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

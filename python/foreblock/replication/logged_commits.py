@@ -88,7 +88,7 @@ class LoggedCommits:
         """Return true if another node writes the log now."""
         return isinstance(self._failure, Deposed)
 
-    async def until_lost(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Raise what a commit has raised, whatever the source makes of it."""
         await self._lost.wait()
         assert self._failure is not None, "a commit has failed"

@@ -40,7 +40,7 @@ class RequestCounts:
     ) -> None:
         """Another clock than the system's is for tests; `note` takes counts of runs instead.
 
-        What is noted is counted by `settle`, once it is known that a run is the last one.
+        What is noted is counted by `count_noted`, once it is known that a run is the last one.
         """
         if note is not None:
             clock = clock or time.monotonic
@@ -67,13 +67,13 @@ class RequestCounts:
         clock = self._clock if self._is_driven else None
         return RequestCounts(self._meter, self._methods, clock, note)
 
-    def settle(self, noted: Iterable[tuple[int, int, float]], waited: float) -> None:
+    def count_noted(self, noted: Iterable[tuple[int, int, float]], waited: float) -> None:
         """Count what was noted of the last run of a body, which began after some seconds."""
         for row, outcome, seconds in noted:
             self.count(row, outcome, seconds + waited)
             if seconds + waited >= self._slow_seconds:
                 named = (name for name, at in self.rows.items() if at == row)
-                self.tell_slow(next(named, "unknown"), None, seconds + waited)
+                self.report_slow(next(named, "unknown"), None, seconds + waited)
 
     @property
     def began(self) -> float:
@@ -84,7 +84,7 @@ class RequestCounts:
         """Count a request of the table, and log it if it was slow."""
         seconds = self.waited(method, fault, began)
         if seconds >= self._slow_seconds:
-            self.tell_slow(method, fault, seconds)
+            self.report_slow(method, fault, seconds)
 
     def waited(self, method: str, fault: Fault | None, began: float) -> float:
         """Count a request that may take long and is not slow; gives its time."""
@@ -105,7 +105,7 @@ class RequestCounts:
         )
         self.count(row, outcome_of(fault), 0.0)
 
-    def tell_slow(
+    def report_slow(
         self, method: str, fault: Fault | None = None, seconds: float | None = None
     ) -> None:
         """Log a slow request, by default the last one, which has just ended."""

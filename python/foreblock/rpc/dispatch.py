@@ -106,7 +106,7 @@ class Dispatcher(Generic[C]):
         if len(body) >= THRESHOLDS.long_body_bytes:
             lease = self._budget.waits.lease()
             if lease is None:
-                return self._refuse(Malformed(fault := self._crowded()), fault)
+                return self._refuse(Malformed(fault := self._too_many_waiting()), fault)
             return self._answer_long(body, client, lease)
         return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
@@ -154,7 +154,7 @@ class Dispatcher(Generic[C]):
         if lease is None:
             discard(answer)
             context.close()
-            return self._refuse(asked, self._crowded(), context.headers)
+            return self._refuse(asked, self._too_many_waiting(), context.headers)
         return self._wait_for(context, Waiting(asked, answer, self._counts.began), lease)
 
     def _refuse(self, item: Item, fault: Fault, headers: bytes = b"") -> Reply:
@@ -177,7 +177,7 @@ class Dispatcher(Generic[C]):
             return self._failed(asked, error, self._counts.began)
         if isinstance(result, bytes):
             if answered(self._rows[request.method]):
-                self._counts.tell_slow(request.method)
+                self._counts.report_slow(request.method)
             if len(result) >= THRESHOLDS.long_bytes:
                 return enveloped(opening, result)
             return b"".join((opening, result, b"}")) if opening else b""
@@ -252,7 +252,7 @@ class Dispatcher(Generic[C]):
             return Reply(b"", headers, LongText(budget, answer))
         return Reply(failure(asked, self._fault(TooMuchUnsent(budget.limit))), headers)
 
-    def _crowded(self) -> Fault:
+    def _too_many_waiting(self) -> Fault:
         """Return the fault of a request that would have to wait and gets no lease."""
         return self._fault(TooManyWaiting(self._budget.waits.total))
 
@@ -282,7 +282,7 @@ class Dispatcher(Generic[C]):
             lease = self._budget.waits.lease()
             if lease is not None:
                 return self._finish_batch(context, batch, waiting, lease)
-            batch.refuse_to_wait(waiting, self._crowded())
+            batch.refuse_to_wait(waiting, self._too_many_waiting())
         context.close()
         return batch.reply(context.headers)
 

@@ -130,7 +130,7 @@ def _row(kind: type[Exception], dialect: Dialect) -> Row | None:
     return next((table[base] for base in kind.__mro__ if base in table), None)
 
 
-def _says(code: int, message: str | None = None) -> Row:
+def _coded(code: int, message: str | None = None) -> Row:
     """The code with a fixed message, or with the exception's own sentence."""
     return lambda error: Fault(code, str(error) if message is None else message)
 
@@ -151,7 +151,7 @@ def _spent(error: Exception) -> Fault:
     return Fault(OVERLOADED, f"state not available: {error}", {"retryAfter": error.retry_after})
 
 
-def _as_said(error: Exception) -> Fault:
+def _upstream_error(error: Exception) -> Fault:
     """The error of an upstream that a request was passed on to."""
     assert isinstance(error, ErrorAnswer)
     return Fault(error.code, error.message, error.data or None)
@@ -199,16 +199,16 @@ def _duration(milliseconds: int) -> str:
 
 
 PRECONF: Final[dict[type[Exception], Row]] = {
-    InvalidParams: _says(INVALID_PARAMS),
-    LimitExceeded: _says(LIMIT),
-    RefusedOverride: _says(REFUSED),
-    RefusedFilter: _says(REFUSED),
-    HiddenMethod: _says(NOT_FOUND),
-    UnknownBlock: _says(REFUSED, "header not found"),
-    UnknownBlockHash: _says(REFUSED, "header for hash not found"),
-    UnknownPartial: _says(REFUSED, "header for hash not found"),
-    DroppedPartial: _says(REFUSED, "header for hash not found"),
-    NotCanonical: _says(REFUSED, "hash is not currently canonical"),
+    InvalidParams: _coded(INVALID_PARAMS),
+    LimitExceeded: _coded(LIMIT),
+    RefusedOverride: _coded(REFUSED),
+    RefusedFilter: _coded(REFUSED),
+    HiddenMethod: _coded(NOT_FOUND),
+    UnknownBlock: _coded(REFUSED, "header not found"),
+    UnknownBlockHash: _coded(REFUSED, "header for hash not found"),
+    UnknownPartial: _coded(REFUSED, "header for hash not found"),
+    DroppedPartial: _coded(REFUSED, "header for hash not found"),
+    NotCanonical: _coded(REFUSED, "hash is not currently canonical"),
     NoSuchHead: lambda error: Fault(REFUSED, f"{vars(error)['tag']} block not found"),
     BeforeAnchor: _pruned,
     PrunedState: _pruned,
@@ -217,43 +217,43 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     NoUpstream: _not_available,
     InvalidProofData: _not_available,
     UnitsSpent: _spent,
-    ErrorAnswer: _as_said,
-    TooMuchState: _says(OVERLOADED),
+    ErrorAnswer: _upstream_error,
+    TooMuchState: _coded(OVERLOADED),
     HeaderOnly: _pruned,
-    IncompleteState: _says(REFUSED),
-    UnknownRules: _says(REFUSED),
-    RefusedCall: _says(REFUSED),
+    IncompleteState: _coded(REFUSED),
+    UnknownRules: _coded(REFUSED),
+    RefusedCall: _coded(REFUSED),
     RefusedSimulation: _simulation,
-    RefusedTrace: _says(REFUSED),
-    TraceTooLong: _says(OVERLOADED),
+    RefusedTrace: _coded(REFUSED),
+    TraceTooLong: _coded(OVERLOADED),
     Reverted: _reverted,
-    Halted: _says(REFUSED),
-    TimedOut: _says(REFUSED),
-    TooManyLogs: _says(OVERLOADED),
-    RejectedTransaction: _says(REFUSED),
-    SequencerUnavailable: _says(REFUSED),
-    SequencerBusy: _says(
+    Halted: _coded(REFUSED),
+    TimedOut: _coded(REFUSED),
+    TooManyLogs: _coded(OVERLOADED),
+    RejectedTransaction: _coded(REFUSED),
+    SequencerUnavailable: _coded(REFUSED),
+    SequencerBusy: _coded(
         OVERLOADED, "too many transactions are waiting for the sequencer, try again later"
     ),
-    RefusedCommand: _says(INVALID_PARAMS),
+    RefusedCommand: _coded(INVALID_PARAMS),
     CommandUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
-    PoolRefusal: _says(REFUSED),
+    PoolRefusal: _coded(REFUSED),
     SyncTimedOut: _sync_timed_out,
-    PoolUnavailable: _says(TIMED_OUT),
-    PoolTooLarge: _says(OVERLOADED),
-    BusMessageTooLong: _says(OVERLOADED),
-    SubscriptionError: _says(REFUSED),
-    NotificationsUnsupported: _says(NOT_FOUND),
-    UnknownSubscription: _says(NOT_FOUND),
-    TooManySubscriptions: _says(OVERLOADED),
-    SubscriptionsTooLarge: _says(OVERLOADED),
-    TooManyFilters: _says(OVERLOADED),
-    StoreReplaced: _says(REFUSED, UNAVAILABLE),
-    StoreClosed: _says(REFUSED, UNAVAILABLE),
-    PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
-    TooManyWaiting: _says(OVERLOADED, "too many requests are waiting, try again later"),
-    TooMuchUnsent: _says(
+    PoolUnavailable: _coded(TIMED_OUT),
+    PoolTooLarge: _coded(OVERLOADED),
+    BusMessageTooLong: _coded(OVERLOADED),
+    SubscriptionError: _coded(REFUSED),
+    NotificationsUnsupported: _coded(NOT_FOUND),
+    UnknownSubscription: _coded(NOT_FOUND),
+    TooManySubscriptions: _coded(OVERLOADED),
+    SubscriptionsTooLarge: _coded(OVERLOADED),
+    TooManyFilters: _coded(OVERLOADED),
+    StoreReplaced: _coded(REFUSED, UNAVAILABLE),
+    StoreClosed: _coded(REFUSED, UNAVAILABLE),
+    PoolFull: _coded(OVERLOADED, "too many long calls are waiting, try again later"),
+    TooManyWaiting: _coded(OVERLOADED, "too many requests are waiting, try again later"),
+    TooMuchUnsent: _coded(
         OVERLOADED, "too many responses are unread; request less or try again later"
     ),
 }

@@ -47,22 +47,31 @@ Noted = tuple[int, int, float]  # the row of a method, an outcome, and seconds
 class Attempt:
     """One run of a body."""
 
-    __slots__ = ("counted", "is_batch", "kept", "mark", "missed", "number", "refusal", "settled")
+    __slots__ = (
+        "counted",
+        "is_batch",
+        "kept",
+        "kept_counts",
+        "mark",
+        "missed",
+        "number",
+        "refusal",
+    )
 
     def __init__(
         self,
         kept: dict[int, Text | Awaitable[Text]],
         refusal: Exception | None = None,
-        settled: list[Noted] | None = None,
+        kept_counts: list[Noted] | None = None,
         *,
         is_batch: bool,
     ) -> None:
         """`kept` are answers of runs before; `refusal` is the answer to what is missing.
 
-        `settled` are the counts of those answers.
+        `kept_counts` are the counts of those answers.
         """
         self.counted: Final[list[Noted]] = []
-        self.settled: Final = [] if settled is None else settled
+        self.kept_counts: Final = [] if kept_counts is None else kept_counts
         self.missed: Final[list[Missed]] = []
         self.kept: Final = kept
         self.number = 0  # of the next request that runs once
@@ -97,7 +106,7 @@ class FetchingDispatcher(Dispatcher[C]):
     ) -> None:
         """`once` are the methods that change something."""
         counts = shared.pop("counts", None) or RequestCounts(RequestMeter.private(), methods)
-        self._settling: Final[RequestCounts] = counts
+        self._final_counts: Final[RequestCounts] = counts
         super().__init__(
             methods, open_context, fault, limits, counts=counts.noting(self._note), **shared
         )
@@ -109,21 +118,21 @@ class FetchingDispatcher(Dispatcher[C]):
         attempt = Attempt({}, is_batch=isinstance(asked, list))
         reply = self._try(asked, client, attempt)
         if isinstance(reply, Reply) and not attempt.missed:
-            self._settle(attempt, 0.0)
+            self._count_last_run(attempt, 0.0)
             return reply
         return self._repeat(asked, client, attempt, reply, began)
 
     def _note(self, row: int, outcome: int, seconds: float) -> None:
         attempt = _attempt.get(None)
         if attempt is None:
-            self._settling.count(row, outcome, seconds)
+            self._final_counts.count(row, outcome, seconds)
         else:
             attempt.counted.append((row, outcome, seconds))
 
-    def _settle(self, attempt: Attempt, waited: float) -> None:
+    def _count_last_run(self, attempt: Attempt, waited: float) -> None:
         """Count the requests of the last run, each once and with the time of all runs."""
-        self._settling.settle(attempt.settled, 0.0)
-        self._settling.settle(attempt.counted, waited)
+        self._final_counts.count_noted(attempt.kept_counts, 0.0)
+        self._final_counts.count_noted(attempt.counted, waited)
 
     def _try(
         self, asked: Item | list[Item], client: Client, attempt: Attempt
@@ -153,13 +162,15 @@ class FetchingDispatcher(Dispatcher[C]):
                     return _marked(reply, attempt.mark) if attempt.is_batch else reply
                 fetcher = fetcher or self._new_fetch_budget()
                 refusal = await self._fetch(fetcher, attempt.missed)
-                attempt = Attempt(attempt.kept, refusal, attempt.settled, is_batch=attempt.is_batch)
+                attempt = Attempt(
+                    attempt.kept, refusal, attempt.kept_counts, is_batch=attempt.is_batch
+                )
                 waited = self._clock() - began
                 reply = self._try(asked, client, attempt)
         finally:
             for each in attempt.missed:  # the client went away while they were fetched
-                self._settling.cancelled(each.method, began)
-            self._settle(attempt, waited)
+                self._final_counts.cancelled(each.method, began)
+            self._count_last_run(attempt, waited)
 
     async def _fetch(
         self, fetcher: MissingStateFetcher, missed: Sequence[Missed]
@@ -185,7 +196,7 @@ class FetchingDispatcher(Dispatcher[C]):
         if number not in kept:
             before = len(attempt.counted)
             answer = super()._answer_request(context, asked)
-            attempt.settled.extend(attempt.counted[before:])
+            attempt.kept_counts.extend(attempt.counted[before:])
             del attempt.counted[before:]
             kept[number] = Memoized(answer) if isinstance(answer, Awaitable) else answer
         return kept[number]

@@ -40,16 +40,16 @@ class FairQueue:
         self._waiting.append(turn)
         if not self._giving:
             self._giving = True
-            loop.call_soon(self._give, loop)
+            loop.call_soon(self._wake_next, loop)
         await turn
 
-    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _wake_next(self, loop: asyncio.AbstractEventLoop) -> None:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():  # else its task was cancelled
                 self.slices += 1
                 turn.set_result(None)
-                loop.call_soon(self._give, loop)
+                loop.call_soon(self._wake_next, loop)
                 return
         self._giving = False
 

@@ -152,7 +152,7 @@ class Scheduler:
         """Send a finished text; a long one waits for its turn to be written."""
         if isinstance(text, bytes) and len(text) < THRESHOLDS.pieces_bytes:
             return text
-        return _at_once_or_later(self.read_item(lambda: text))
+        return _now_or_later(self.read_item(lambda: text))
 
     def coalesce(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> bytes | Awaitable[Text]:
         """Make a text once for all concurrent requests with this key.
@@ -167,7 +167,7 @@ class Scheduler:
         found = self._read_in_place(steps)
         if found is None:
             return self._await(key, lambda: steps)
-        return _at_once_or_later(found[0])
+        return _now_or_later(found[0])
 
     async def _in_slot(
         self,
@@ -290,7 +290,7 @@ class _Shared:
         self.failure: Exception | None = None
 
 
-def _at_once_or_later(text: Text | Awaitable[Text]) -> bytes | Awaitable[Text]:
+def _now_or_later(text: Text | Awaitable[Text]) -> bytes | Awaitable[Text]:
     """Pieces are written in several rounds of the loop, so they always come later."""
     return _later(text) if isinstance(text, list) else text
 

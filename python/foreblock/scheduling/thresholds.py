@@ -160,7 +160,7 @@ class Thresholds(Struct, frozen=True):
     # Values that are listed in the index in one step, 0.3 µs each, and filters between two looks
     # for a commit.
     listed_values: int = 512
-    settled_filters: int = 16
+    listed_filters: int = 16
     # Memory of the filters of all log subscriptions of a connection, and of a worker.
     connection_filters_bytes: int = 64 << 20
     worker_filters_bytes: int = 256 << 20

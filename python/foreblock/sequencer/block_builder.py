@@ -252,7 +252,7 @@ class BlockBuilder:
             if block.count == enough:
                 return
             if not self._fits(best, until):
-                pool.set_aside(best)
+                pool.defer(best)
                 continue
             try:
                 run_in_turn(block, best.transaction, allowance)
@@ -291,7 +291,7 @@ class BlockBuilder:
         if is_last_try:
             self.pool.failed(pooled)
         else:
-            self.pool.set_aside(pooled)
+            self.pool.defer(pooled)
 
     # --- From block to block -----------------------------------------------------------
 

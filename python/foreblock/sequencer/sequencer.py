@@ -117,13 +117,13 @@ class Sequencer:
             return pool.drop([each.hash for each, _ in pool.of_sender(sender)])
         return pool.drop([each.hash for each in pool])
 
-    def settle(self) -> None:
+    def run_immediate(self) -> None:
         """Do what must have happened before the senders of transactions are answered."""
         mining = self.mining
         if mining.waits_for_commands:
             self.changes.flush()
         if mining.seals_with_transactions or mining.waits_for_commands:
-            self._do_what_is_due(self._clock.monotonic_ns())
+            self._run_due(self._clock.monotonic_ns())
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce of the sender's next transaction, after its account and what can run."""
@@ -197,11 +197,11 @@ class Sequencer:
         self.changes.flush()
         now = self._clock.monotonic_ns()
         if self._load is not None:
-            self._take_load(self._load, now)
-        if not self._do_what_is_due(now) and not self.builder.fill_ahead(now):
+            self._submit_load(self._load, now)
+        if not self._run_due(now) and not self.builder.fill_ahead(now):
             self._catch_up()
 
-    def _do_what_is_due(self, now_ns: int) -> bool:
+    def _run_due(self, now_ns: int) -> bool:
         builder = self.builder
         done = False
         if builder.block.index == 0:
@@ -259,7 +259,7 @@ class Sequencer:
         if builder.block.index == 1 and not builder.block.open_count:
             builder.block = builder.on_new_view(builder.block)
 
-    def _take_load(self, load: Load, now_ns: int) -> None:
+    def _submit_load(self, load: Load, now_ns: int) -> None:
         for transaction in load.due(now_ns):
             try:
                 self.submit(transaction)

@@ -63,7 +63,7 @@ class TransactionPool:
 
         # Which comes next, and which do not fit into the index that is being filled.
         self._next = self._rank_heads()
-        self._aside: list[Pooled] = []
+        self._deferred: list[Pooled] = []
 
         # Which is dropped first from a full pool.
         self._cheapest = Cheapest(self._queues, terms.base_fee)
@@ -211,24 +211,24 @@ class TransactionPool:
     def begin_block(self, terms: Terms) -> None:
         """Order everything by the terms of the next block."""
         self._terms = terms
-        self._aside.clear()
+        self._deferred.clear()
         self._next = self._rank_heads()
         self._cheapest.begin_block(terms.base_fee)
 
     def begin_index(self) -> None:
         """Give those that did not fit another chance: the block has more space."""
-        for each in self._aside:
+        for each in self._deferred:
             self._next.push(each)
-        self._aside.clear()
+        self._deferred.clear()
 
     def best(self) -> Pooled | None:
         """The one to run next."""
         return self._next.first()
 
-    def set_aside(self, pooled: Pooled) -> None:
+    def defer(self, pooled: Pooled) -> None:
         """Put the best one aside, which does not fit into this index."""
         self._next.pop()
-        self._aside.append(pooled)
+        self._deferred.append(pooled)
 
     def included(self, pooled: Pooled) -> None:
         """Remove the best one, which has run; the next of its sender may follow."""

@@ -42,7 +42,7 @@ class ReadGate:
         self.unread_answers = False  # the client does not read
         self.far_ahead = False  # it sent more than `AHEAD_LIMIT`
 
-    def settle(self) -> None:
+    def update(self) -> None:
         """Pause or resume reading according to the reasons."""
         wanted = not (self.unread_answers or self.far_ahead)
         if wanted is self._reading or self._transport.is_closing():

@@ -101,7 +101,7 @@ class Child:
         """Its end has not been noticed."""
         return self._process.returncode is None
 
-    async def give_order(self) -> None:
+    async def send_order(self) -> None:
         """Send the order; kill the process if that fails."""
         order = self.slot.order([sock.fileno() for sock in self.slot.sockets])
         try:
@@ -109,7 +109,7 @@ class Child:
         except OSError:
             self.kill()
 
-    async def spoke_within(self, seconds: float) -> bool:
+    async def started_within(self, seconds: float) -> bool:
         """Wait up to `seconds` for its first message or its end."""
         return await _within(self._spoke, seconds)
 

@@ -96,7 +96,7 @@ def _queued(listening: socket.socket) -> list[socket.socket]:
 async def _drain(ticker: Ticker, grace: float) -> None:
     gone = asyncio.Event()
     ticker.emptied = gone.set
-    ticker.hurry(grace * QUIET_PART)
+    ticker.shorten_timeouts(grace * QUIET_PART)
     for connection in ticker:
         connection.drain()
     if ticker.count:
@@ -151,7 +151,7 @@ def raise_file_limit() -> int:
     return hard
 
 
-async def serve_until_told(
+async def serve_until_stopped(
     listeners: Sequence[Listener], ticker: Ticker, line: socket.socket, grace: float
 ) -> None:
     """Serve until SIGTERM or the end of the line to the supervisor; then drain."""

@@ -139,7 +139,7 @@ class HttpConnection(asyncio.Protocol):
             self._proceed()
         elif self._reader.unread > AHEAD_LIMIT:
             self._gate.far_ahead = True
-            self._gate.settle()
+            self._gate.update()
 
     def eof_received(self) -> bool:
         """Keep the other direction open only while answers are being written.
@@ -153,7 +153,7 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read: stop reading and answering."""
         self._gate.unread_answers = True
-        self._gate.settle()
+        self._gate.update()
         if self.phase in _READING:
             self._enter(Phase.WRITING)
         if self._whole is not None:
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
         """The client has read everything: continue."""
         self._unread.end()
         self._gate.unread_answers = False
-        self._gate.settle()
+        self._gate.update()
         if self.phase is Phase.WRITING:
             self._take_next_turn()
 
@@ -358,7 +358,7 @@ class HttpConnection(asyncio.Protocol):
         is_paused = self._gate.unread_answers
         self._unread.end()
         self._gate.unread_answers = self._gate.far_ahead = False
-        self._gate.settle()
+        self._gate.update()
         websocket = WebSocketConnection(self._endpoint, self._transport, self._client)
         self._ticker.replace(self, websocket)
         self._transport.set_protocol(websocket)
@@ -504,7 +504,7 @@ class HttpConnection(asyncio.Protocol):
             return
         if self._gate.far_ahead:
             self._gate.far_ahead = False
-            self._gate.settle()
+            self._gate.update()
         phase = self._reader.phase
         if self._gate.unread_answers:
             self._enter(Phase.WRITING)
@@ -534,7 +534,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._transport.write_eof()
             self._gate.unread_answers = self._gate.far_ahead = False
-            self._gate.settle()
+            self._gate.update()
 
 
 def _address(transport: asyncio.BaseTransport) -> str:

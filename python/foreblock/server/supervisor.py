@@ -155,7 +155,7 @@ class Supervisor:
         self._children.add(child)
         if needed is not None:
             await _any(needed, stopping)
-        await child.give_order()
+        await child.send_order()
         if stopping.is_set():
             child.terminate()
         if not await _has_started(child, to_start):
@@ -244,7 +244,7 @@ async def _pause(stopping: asyncio.Event, seconds: float) -> None:
 async def _has_started(child: Child, seconds: float) -> bool:
     """Return whether a process reported the outcome of its start, or ended, in time."""
     silence = Silence(seconds)
-    while not await child.spoke_within(TURN_SECONDS):
+    while not await child.started_within(TURN_SECONDS):
         if silence.is_too_long(answered=False):
             return False
     return True

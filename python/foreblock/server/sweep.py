@@ -113,7 +113,7 @@ class Ticker:
         """The timeout of a phase in ticks."""
         return self._limits[phase]
 
-    def hurry(self, idle_seconds: float) -> None:
+    def shorten_timeouts(self, idle_seconds: float) -> None:
         """Shorten the idle timeout and check all connections every tick."""
         self._limits = _ticks(self._server_limits, idle_seconds)
         self._hurried = True

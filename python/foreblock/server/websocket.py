@@ -103,7 +103,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._discarded += size
         if self._discarded > AHEAD_LIMIT:
             self._gate.far_ahead = True
-            self._gate.settle()
+            self._gate.update()
 
     def eof_received(self) -> bool:
         """The client has gone; what waits for it is cancelled."""
@@ -112,7 +112,7 @@ class WebSocketConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read: stop reading and writing."""
         self._outbox.paused = self._gate.unread_answers = True
-        self._gate.settle()
+        self._gate.update()
         self._read_at = self._ticker.now
         if not self._unread.begin(self._outbox.long) and self.phase is Phase.OPEN:
             asyncio.get_running_loop().call_soon(self.close, CloseCode.TRY_AGAIN_LATER, NO_ROOM)
@@ -121,7 +121,7 @@ class WebSocketConnection(asyncio.Protocol):
         """The client has read everything: continue."""
         self._unread.end()
         self._outbox.paused = self._gate.unread_answers = False
-        self._gate.settle()
+        self._gate.update()
         if self.phase is Phase.OPEN:
             self._take_turn_soon()
 
@@ -188,12 +188,12 @@ class WebSocketConnection(asyncio.Protocol):
         if self.phase is not Phase.OPEN:
             return
         if self._outbox.paused:
-            self._look_at_reading()
+            self._check_reading()
         elif self._draining and self._outbox.is_empty and not self._tasks:
             self.close(CloseCode.GOING_AWAY, STOPPING)
         elif len(self._tasks) < self._endpoint.websocket.requests:
             # Otherwise it is not read from.
-            self._look_at_receiving()
+            self._check_receiving()
 
     def expire(self, *, unread_too_long: bool) -> None:
         """The client has had time to read the reason."""
@@ -208,7 +208,7 @@ class WebSocketConnection(asyncio.Protocol):
         """End at once."""
         self._transport.abort()
 
-    def _look_at_reading(self) -> None:
+    def _check_reading(self) -> None:
         """The client must read a portion in time, as over HTTP."""
         now = self._ticker.now
         if self._unread.measure():
@@ -216,7 +216,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif now - self._read_at >= self._ticker.timeout(Phase.WRITING):
             self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
 
-    def _look_at_receiving(self) -> None:
+    def _check_receiving(self) -> None:
         match self._liveness.check(has_begun=self._reader.has_begun, waits=bool(self._tasks)):
             case Violation(code, reason):
                 self.close(code, reason)
@@ -242,7 +242,7 @@ class WebSocketConnection(asyncio.Protocol):
             if isinstance(step, WholeMessage):
                 self._answer(step)
             elif isinstance(step, ControlFrame):
-                self._obey(step)
+                self._handle_control(step)
             elif isinstance(step, Violation):
                 self.close(*step)
             if self.phase is not Phase.OPEN:
@@ -254,7 +254,7 @@ class WebSocketConnection(asyncio.Protocol):
         far_ahead = self._reader.unread > AHEAD_LIMIT
         if far_ahead is not self._gate.far_ahead:
             self._gate.far_ahead = far_ahead
-            self._gate.settle()
+            self._gate.update()
 
     def _take_turn_soon(self) -> None:
         """Continue in the next turn of the loop."""
@@ -302,10 +302,10 @@ class WebSocketConnection(asyncio.Protocol):
         self._outbox.put_reply(task.result())
         self._take_turn_soon()
 
-    def _obey(self, frame: ControlFrame) -> None:
+    def _handle_control(self, frame: ControlFrame) -> None:
         """Answer a ping or a close."""
         if frame.opcode == CLOSE:
-            self._end_as_asked(frame.payload)
+            self._echo_close(frame.payload)
             return
         too_many = self._liveness.take_control()
         if too_many is not None:
@@ -315,7 +315,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     # Ending.
 
-    def _end_as_asked(self, payload: bytes) -> None:
+    def _echo_close(self, payload: bytes) -> None:
         """Close as the client does, with its own code."""
         try:
             Close.parse(payload)
@@ -338,7 +338,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._unread.end()
             self._unread.begin(None)
         self._gate.unread_answers = self._gate.far_ahead = False
-        self._gate.settle()
+        self._gate.update()
 
     def _leave(self) -> None:
         """Stop everything that belongs to this connection; its session ends later."""

@@ -38,7 +38,7 @@ def configure(level: str, form: LogFormat = "auto") -> None:
 def configure_queued(level: str, form: LogFormat = "auto") -> None:
     """`configure` through the queue, so that logging never blocks; includes `logging` records."""
     processors = _processors(form)
-    queue = LogQueue(partial(write_to, sys.stderr.fileno()), _said_dropped(processors))
+    queue = LogQueue(partial(write_to, sys.stderr.fileno()), _dropped_event(processors))
     atexit.register(queue.close)
     _configure(level, processors, partial(QueueLogger, queue))
     logging.basicConfig(handlers=[FromLibraries()])
@@ -196,7 +196,7 @@ def _configure(level: str, processors: Sequence[Any], factory: Callable[..., Any
     )
 
 
-def _said_dropped(processors: Sequence[Any]) -> Callable[[int], str]:
+def _dropped_event(processors: Sequence[Any]) -> Callable[[int], str]:
     """Formats a count of dropped lines as a log line, whatever the level is."""
     any_level = structlog.make_filtering_bound_logger(logging.NOTSET)
     said = structlog.wrap_logger(structlog.ReturnLogger(), processors, any_level)

@@ -51,7 +51,7 @@ class ExplainedCalls:
             ),
         }
         self._scheduler: Final = scheduler
-        self._tell: Final = tell
+        self._print: Final = tell
         self.with_tree = False  # report all calls
 
     def over(self, name: str, run: MethodFunction) -> MethodFunction:
@@ -77,7 +77,7 @@ class ExplainedCalls:
             found = self._scheduler.run(steps, view.client)
             lines = found if isinstance(found, list) else await found
             if lines:
-                self._tell("\n".join(lines))
+                self._print("\n".join(lines))
 
     def _steps(
         self, reader: CallReader, view: LedgerView, raw: Raw, _pace: Pace
@@ -129,7 +129,7 @@ class PrintedRequests:
 
     def add(self, table: Table, settings: Settings, scheduler: Scheduler) -> None:
         """Print the requests that are answered from this table, from the next `refresh` on."""
-        calls = ExplainedCalls(settings, scheduler, self._tell)
+        calls = ExplainedCalls(settings, scheduler, self._print)
         printed = {name: self._printed(name, calls.over(name, run)) for name, run in table.items()}
         self._tables.append(PrintedTable(table, dict(table), printed, calls))
 
@@ -147,7 +147,7 @@ class PrintedRequests:
         for each in self._tables:
             each.used.update(each.printed if is_on else each.plain)
         tell = self._link.request_printer(self._name)
-        self._ledger.tell_of_fast_path(tell if is_on else None)
+        self._ledger.observe_fast_path(tell if is_on else None)
 
     def _printed(self, name: str, run: MethodFunction) -> MethodFunction:
         tell = self._link.request_printer(self._name)
@@ -157,7 +157,7 @@ class PrintedRequests:
             try:
                 result = run(view, raw)
             except ForeblockError as error:
-                self.tell_failure(error)
+                self.report_failure(error)
                 raise
             # The dispatcher awaits a `DetachedWait` by its type.
             if isinstance(result, bytes | DetachedWait):
@@ -167,12 +167,12 @@ class PrintedRequests:
 
         return printed
 
-    def tell_failure(self, error: ForeblockError) -> None:
+    def report_failure(self, error: ForeblockError) -> None:
         """Print why a request failed."""
         if not isinstance(error, Reverted | Halted):  # these are explained
-            self._tell(f"{INDENT}Error: {error}")
+            self._print(f"{INDENT}Error: {error}")
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._link.print(self._name, text)
 
 
@@ -187,7 +187,7 @@ class _Watched(Mapped[Text, Text]):
         try:
             return (yield from super().__await__())
         except ForeblockError as error:
-            self._requests.tell_failure(error)
+            self._requests.report_failure(error)
             raise
 
 

@@ -90,7 +90,7 @@ def _wait_until_answering(url: str, process: subprocess.Popen[bytes], log: int) 
     begun = time.monotonic()
     while time.monotonic() - begun < START_SECONDS:
         if process.poll() is not None:
-            raise Unreachable(url, f"the server ended at its start: {_last_words(log)}")
+            raise Unreachable(url, f"the server ended at its start: {_end_of_log(log)}")
         try:
             with Endpoint(url, timeout=START_SECONDS) as endpoint:
                 endpoint.exchange(PROBE)
@@ -98,7 +98,7 @@ def _wait_until_answering(url: str, process: subprocess.Popen[bytes], log: int) 
             time.sleep(POLL_SECONDS)
         else:
             return
-    raise Unreachable(url, f"the server did not start in {START_SECONDS:.0f} s: {_last_words(log)}")
+    raise Unreachable(url, f"the server did not start in {START_SECONDS:.0f} s: {_end_of_log(log)}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -115,7 +115,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _last_words(log: int) -> str:
+def _end_of_log(log: int) -> str:
     size = os.fstat(log).st_size
     text = os.pread(log, 4000, max(0, size - 4000)).decode("utf-8", "replace").strip()
     return text.splitlines()[-1] if text else "it said nothing"

@@ -27,7 +27,7 @@ from foreblock.server import sockets
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.memory import FreedMemory, MemoryPressure
-from foreblock.server.process import Listener, prepare, run_ordered, serve_until_told
+from foreblock.server.process import Listener, prepare, run_ordered, serve_until_stopped
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import WorkerOrder
 from foreblock.service.log_output import configure_queued
@@ -55,7 +55,7 @@ class Worker:
         )
         pressure = MemoryPressure(self.budget, FreedMemory())
         self.metrics: Final = WorkerMetrics(order.runtime, order.process, self._ticker)
-        self._ticker.each_second = partial(_look, pressure, self.metrics, self._ticker)
+        self._ticker.each_second = partial(_check_memory, pressure, self.metrics, self._ticker)
         self._rules: Final = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
         self._make_endpoint: Final = partial(
             HttpEndpoint,
@@ -73,7 +73,7 @@ class Worker:
         for served, some, rules in zip(made, opened, by_network, strict=True):
             listeners += list(_listeners(served, some, partial(self._make_endpoint, rules=rules)))
         grace = self._order.settings.server.drain_grace
-        await serve_until_told(listeners, self._ticker, line, grace)
+        await serve_until_stopped(listeners, self._ticker, line, grace)
 
 
 async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> None:
@@ -90,7 +90,7 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
         link.close()
 
 
-def _look(pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker) -> None:
+def _check_memory(pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker) -> None:
     """Called every second."""
     pressure.relieve(ticker)
     metrics.sample()

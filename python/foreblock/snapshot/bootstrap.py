@@ -35,10 +35,10 @@ from foreblock.snapshot.fetching import (
     Report,
     Taken,
     address_of,
+    adopt_store,
     check_place,
     fetch,
     put_in_place,
-    settle,
 )
 
 PART: Final = ".snapshot.part"  # the folder of what comes, inside that of the store
@@ -86,7 +86,7 @@ def bootstrap(  # noqa: PLR0913, keywords
         for url in urls:
             say = _ending(report or _Progress(name, url), may_go_on)
             try:
-                return _take(folder, address_of(url, name), need, needed, say, tls)
+                return _fetch_store(folder, address_of(url, name), need, needed, say, tls)
             except SnapshotError as why:
                 log.warning(
                     "snapshot_unusable", network=name, source=redact_urls(url), why=str(why)
@@ -102,7 +102,7 @@ def remove_leftovers(folder: Path) -> None:
             shutil.rmtree(folder / PART, ignore_errors=True)
 
 
-def _take(
+def _fetch_store(
     folder: Path, url: str, need: Need, needed: int, report: Report, tls: ssl.SSLContext | None
 ) -> Taken:
     part = folder / PART
@@ -111,7 +111,7 @@ def _take(
     try:
         begun = time.monotonic()
         header = fetch(url, part / DATA_FILE, report, needed, tls)
-        taken = settle(part, header, needed)
+        taken = adopt_store(part, header, needed)
         kept = put_in_place(part, folder, need)
     finally:
         shutil.rmtree(part, ignore_errors=True)

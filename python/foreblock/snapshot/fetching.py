@@ -171,7 +171,7 @@ def check_place(folder: Path, need: Need) -> None:
         raise StoreExists(str(folder / DATA_FILE))
 
 
-def settle(part: Path, header: SnapshotHeader, needed: int = 0) -> Taken:
+def adopt_store(part: Path, header: SnapshotHeader, needed: int = 0) -> Taken:
     """Check the store in a folder of its own, and make it this node's.
 
     Raises `UnfitSnapshot` where it is not what its header says or not of a log.
@@ -211,13 +211,13 @@ def _check(store: Store, header: SnapshotHeader, needed: int) -> Taken:
 def put_in_place(part: Path, folder: Path, need: Need) -> Path | None:
     """Rename the file over that of the store; gives the folder of the old one if it is kept."""
     data = folder / DATA_FILE
-    kept = _keep_aside(data, folder / DIVERGED) if need is Need.DIVERGED else None
+    kept = _keep_old_store(data, folder / DIVERGED) if need is Need.DIVERGED else None
     (part / DATA_FILE).replace(data)
     sync(folder)
     return kept
 
 
-def _keep_aside(data: Path, aside: Path) -> Path | None:
+def _keep_old_store(data: Path, aside: Path) -> Path | None:
     """Give the old file a second name, in place of one that diverged earlier."""
     if not data.exists():
         return None

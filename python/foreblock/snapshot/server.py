@@ -120,7 +120,7 @@ class SnapshotServer:
             self._places.release()
 
     def _answer(self, client: socket.socket) -> None:
-        name = _asked(_read_head(client))
+        name = _requested_name(_read_head(client))
         if name is None:
             _refuse(client, HTTPStatus.METHOD_NOT_ALLOWED, "GET /NETWORK is all that is here")
         elif not self._turn.acquire(timeout=TURN_SECONDS):
@@ -176,7 +176,7 @@ def _read_head(client: socket.socket) -> bytes:
     return head
 
 
-def _asked(head: bytes) -> str | None:
+def _requested_name(head: bytes) -> str | None:
     """The name that a request asks for; none if it is no GET of a name."""
     match head.partition(b"\r\n")[0].split(b" "):
         case [b"GET", path, b"HTTP/1.1" | b"HTTP/1.0"] if path.startswith(b"/"):

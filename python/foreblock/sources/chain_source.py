@@ -35,10 +35,10 @@ class ChainSource(Protocol):
     def take(self, transaction: Transaction, *, may_replace: bool) -> None:
         """Submit a decoded transaction."""
 
-    def takes_now(self, transaction: Transaction) -> bool:
+    def is_short_transaction(self, transaction: Transaction) -> bool:
         """Return True if it takes at most a millisecond, with the work that must follow."""
 
-    def settle(self) -> None:
+    def run_immediate(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
@@ -47,7 +47,7 @@ class ChainSource(Protocol):
         Its commit does not count if that can be made later, `lazily`.
         """
 
-    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+    def are_short(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         """Return True if transactions and the work that follows take at most a millisecond."""
 
     def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own

@@ -60,7 +60,7 @@ class _Commits:
         self.reached = reached
 
     def __call__(self) -> None:
-        self._printer.tell(self.reached)
+        self._printer.report(self.reached)
 
 
 class _Request:
@@ -229,7 +229,7 @@ class NetworkPrinter:
     def _begin(self, report: ChainReport | None) -> None:
         self._report = report
 
-    def tell(self, reached: ReachedPosition) -> None:
+    def report(self, reached: ReachedPosition) -> None:
         """Write the commits up to this position."""
         if self._report is not None:
             for text in self._report.report(reached, traces=self._output.traces):

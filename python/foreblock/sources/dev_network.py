@@ -131,7 +131,7 @@ class DevChainSource:
             self._readers: Final = StaleReaders(self.store, clock)
             self._watch: Final = StoreWatch(self.store, seen or SeenCommit(), clock)
             with saved_pool(self._pool_file) as waited:
-                self._take_up(waited)
+                self._restore_saved(waited)
             self._print()
         except BaseException:
             self.store.close()
@@ -150,7 +150,7 @@ class DevChainSource:
     def tick(self) -> None:
         """Do what is due."""
         self._sequencer.tick()
-        self._tell_printer()
+        self._notify_printer()
         self._readers.clear_if_due()
         self._watch.check_if_due()
 
@@ -168,15 +168,15 @@ class DevChainSource:
         """Submit a decoded transaction."""
         self._sequencer.submit(transaction, may_replace=may_replace)
 
-    def takes_now(self, transaction: Transaction) -> bool:
+    def is_short_transaction(self, transaction: Transaction) -> bool:
         """Return True if that and the work that follows take at most a millisecond."""
-        is_short = self._commits_shortly and not self.waiting
+        is_short = self._commits_quickly and not self.waiting
         return is_short and transaction.gas_limit <= SHORT_GAS
 
-    def settle(self) -> None:
+    def run_immediate(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
-        self._sequencer.settle()
-        self._tell_printer()
+        self._sequencer.run_immediate()
+        self._notify_printer()
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
         """Return True if a command takes at most a millisecond and does not wait for a disk.
@@ -184,17 +184,17 @@ class DevChainSource:
         Its commit does not count if that can be made later, `lazily`.
         """
         can_wait = lazily and command.commits_later and self._commits_lazily
-        return (can_wait or self._commits_shortly) and is_short(self._sequencer, command)
+        return (can_wait or self._commits_quickly) and is_short(self._sequencer, command)
 
-    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+    def are_short(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         """Return True for few transactions that use little gas, if none waits."""
-        if not self._commits_shortly or self.waiting or len(raws) > SHORT_COUNT:
+        if not self._commits_quickly or self.waiting or len(raws) > SHORT_COUNT:
             return False
         decoded = decode_transactions(list(raws), senders=list(senders))
         return sum(each.gas_limit for each in decoded) <= SHORT_GAS
 
     @property
-    def _commits_shortly(self) -> bool:
+    def _commits_quickly(self) -> bool:
         """Return True if the next commit is probably short."""
         return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
 
@@ -211,7 +211,7 @@ class DevChainSource:
     def flush(self) -> None:
         """Commit what commands have changed."""
         self._sequencer.changes.flush()
-        self._tell_printer()
+        self._notify_printer()
 
     def execute(self, command: AnyCommand, *, lazily: bool = False) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`.
@@ -221,7 +221,7 @@ class DevChainSource:
         if self._sequencer.builder.has_transactions or command.abandons_blocks:
             self._printer.catch_up()
         result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
-        self._tell_printer()
+        self._notify_printer()
         if command.changes_output:
             self._print()
         return result
@@ -257,14 +257,14 @@ class DevChainSource:
         output = console_output_of(self._chain, self._sequencer.mining.state)
         self._printer.follow(Ledger(self.store), output)
 
-    def _tell_printer(self) -> None:
+    def _notify_printer(self) -> None:
         """Let what was committed be printed."""
         if self._printer.is_on:
             partials = self._sequencer.builder.block.partials
             latest, last = self._sequencer.builder.parent.number, partials[-1] if partials else 0
             self._printer.committed(ReachedPosition(latest, last))
 
-    def _take_up(self, saved: Iterable[Transaction]) -> None:
+    def _restore_saved(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""
         for transaction in saved:
             with suppress(PoolRefusal):
@@ -366,7 +366,7 @@ def _feed_sink(network: Network, clock: Clock, feed: FeedServer | None) -> FeedS
     faulty = FaultyFeed(feed, Faults({}, network.dev.seed), clock, subblocks=subblocks)
     loop = asyncio.get_running_loop()
     return FeedSink(
-        _on(loop, faulty.publish), _on(loop, faulty.contradict), _on(loop, faulty.strike)
+        _on(loop, faulty.publish), _on(loop, faulty.contradict), _on(loop, faulty.set_faults)
     )
 
 

@@ -134,7 +134,7 @@ class FeedNetwork(RunningNetwork):
     async def run(self) -> None:
         """Follow until `stop` is called."""
         beside = [asyncio.create_task(client.run()) for client in self._clients]
-        beside += map(asyncio.create_task, self._beside())
+        beside += map(asyncio.create_task, self._background_tasks())
         if self._canonical is not None:
             beside.append(asyncio.create_task(self._canonical.run()))
         working = asyncio.create_task(self._work())
@@ -155,7 +155,7 @@ class FeedNetwork(RunningNetwork):
 
     # --- Inside --------------------------------------------------------------------------
 
-    def _beside(self) -> Iterator[Coroutine[Any, Any, None]]:
+    def _background_tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
         """Further tasks that run until the network stops."""
         yield from ()
 
@@ -163,7 +163,7 @@ class FeedNetwork(RunningNetwork):
         """Run this on the network's thread."""
         return await self._thread.run(work)
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Wake the loop after a commit: there is work behind the head."""
         self._wake.set()
 
@@ -178,7 +178,7 @@ class FeedNetwork(RunningNetwork):
             portion = self._arrived()
             if portion:
                 wasted = await self.on_thread(partial(self._source.receive, portion))
-                self._let_wait(wasted)
+                self._pause_feeds(wasted)
                 continue
             left = self._source.next_due_ns - self._clock.monotonic_ns()
             if left <= 0:
@@ -186,7 +186,7 @@ class FeedNetwork(RunningNetwork):
             else:
                 await self._rest(left / SECOND_NS)
 
-    def _let_wait(self, wasted: Mapping[str, int]) -> None:
+    def _pause_feeds(self, wasted: Mapping[str, int]) -> None:
         """Read less from feeds that waste time."""
         for client in self._clients:
             if client.url in wasted:
@@ -267,7 +267,7 @@ class NetworkChain:
     async def add(self, blocks: Sequence[Block]) -> None:
         """Add blocks, each the parent of the next."""
         await self._network.on_thread(lambda: self._network.source.add(blocks))
-        self._network.stir()
+        self._network.wake()
 
     async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
         """Set the safe and finalized blocks."""

@@ -73,7 +73,7 @@ class FeedSource:
         self._commits: Final = commits
         self.store: Final = self._opened()
         try:
-            self._take_up()
+            self._resume()
         except BaseException:
             self.store.close()
             raise
@@ -86,7 +86,7 @@ class FeedSource:
         network = self._network
         return open_network_store(network, genesis_of(network), self._seen, self._commits)
 
-    def _take_up(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
+    def _resume(self, learned: FetchedState | None = None, *, computes: bool = False) -> None:
         """Continue with the chain of the store."""
         chain = self._network.feed
         self._writer = LedgerWriter(

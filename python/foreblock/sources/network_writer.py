@@ -149,16 +149,16 @@ class NetworkWriter(RunningNetwork):
         Raises `RejectedTransaction`, and `OutcomeUnknown` where the network fails with it.
         """
         source, sender = self.source, transaction.sender
-        if not (self.is_at_rest and source.takes_now(transaction)):
+        if not (self.is_at_rest and source.is_short_transaction(transaction)):
             return False
         try:
             why = self._refusal(partial(source.take, transaction, may_replace=may_replace))
-            source.settle()
+            source.run_immediate()
             nonce = source.next_nonce(sender)
         except BaseException as error:
             self.fail(error)
             raise OutcomeUnknown from error
-        self._done_here({sender: nonce})
+        self._announce_done({sender: nonce})
         self._count(is_accepted=why is None)
         if why is not None:
             raise RejectedTransaction(why)
@@ -175,17 +175,17 @@ class NetworkWriter(RunningNetwork):
             self.fail(error)
             raise RefusedCommand(FAILED) from error
         if isinstance(done, RefusedCommand):
-            self._done_here({})
+            self._announce_done({})
             raise done
         result, nonces, is_stale = done
         if is_stale:
             self._forget_hints()
             if self._hints_forgotten is not None:
                 self._hints_forgotten()
-        self._done_here(nonces)
+        self._announce_done(nonces)
         return result
 
-    def _done_here(self, nonces: dict[bytes, int]) -> None:
+    def _announce_done(self, nonces: dict[bytes, int]) -> None:
         """Announce what has happened, and wake up if something is due sooner now."""
         self._note_uncommitted()
         self._thread.announce_commit()
@@ -219,7 +219,7 @@ class NetworkWriter(RunningNetwork):
             if self._failure is not None:
                 raise self._failure
             if self._submitted:
-                await self._take_in(self._submitted.start(self._clock.monotonic_ns()))
+                await self._submit_all(self._submitted.start(self._clock.monotonic_ns()))
             elif self._commands:
                 await self._execute_next()
             if self._queries:
@@ -268,13 +268,13 @@ class NetworkWriter(RunningNetwork):
             self._is_resting = False
             handle.cancel()
 
-    async def _take_in(self, portion: list[BusRequest]) -> None:
+    async def _submit_all(self, portion: list[BusRequest]) -> None:
         """Give transactions to the source, then hints to all workers, then replies.
 
         In this order: a client that has its reply may ask any worker for the next nonce.
         """
         submissions = [each.submission for each in portion]
-        is_short = self.source.takes_shortly(
+        is_short = self.source.are_short(
             [each.raw for each in submissions], [each.sender for each in submissions]
         )
         outcomes = await self._do(lambda: self._judge_all(portion), is_short=is_short)
@@ -393,7 +393,7 @@ class NetworkWriter(RunningNetwork):
 
     def _judge_all(self, portion: list[BusRequest]) -> list[tuple[ForeblockError | None, int]]:
         outcomes = [self._judge(each) for each in portion]
-        self.source.settle()
+        self.source.run_immediate()
         return outcomes
 
     def _judge(self, request: BusRequest) -> tuple[ForeblockError | None, int]:

@@ -95,7 +95,7 @@ class BlockFetcher:
 
     async def heads(self) -> CanonicalHeads:
         """The current heads; the safe and the final one are read now and then only."""
-        latest = await self._latest_whole() if self.brings_latest else None
+        latest = await self._latest_block() if self.brings_latest else None
         if latest is None:
             latest = await self.head("latest")
         if self._reads % self._slow_heads == 0:
@@ -103,7 +103,7 @@ class BlockFetcher:
         self._reads += 1
         return CanonicalHeads(latest, *self._slow)
 
-    async def _latest_whole(self) -> CanonicalHead | None:
+    async def _latest_block(self) -> CanonicalHead | None:
         """The latest block, kept for whoever asks for it; None if only its header is there."""
         try:
             block = await self._read_block("eth_getBlockByNumber", ["latest", True])

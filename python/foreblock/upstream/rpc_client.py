@@ -116,7 +116,7 @@ class Endpoint:
 
     def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
         """`exchange`, with the headers of the answer."""
-        status, answer, headers = self._post_until_here(body)
+        status, answer, headers = self._post_with_deadline(body)
         if status != HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
             raise NotAnAnswer(self.shown, f"HTTP {status} {text}".strip())
@@ -124,10 +124,10 @@ class Endpoint:
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Post a body and return status and body of any answer."""
-        status, answer, _ = self._post_until_here(body)
+        status, answer, _ = self._post_with_deadline(body)
         return status, answer
 
-    def _post_until_here(self, body: bytes) -> HttpReply:
+    def _post_with_deadline(self, body: bytes) -> HttpReply:
         """Post, and post again after a pause where the server names one."""
         left = self._timeout
         for tries_left in reversed(range(TRIES)):

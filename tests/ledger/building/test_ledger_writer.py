@@ -60,7 +60,7 @@ def test_empty_index_has_the_hash_of_its_predecessor_and_both_places_resolve(
     first, second = chain.block.partials
     with chain.store.view() as view:
         for index, partial in enumerate((first, second)):
-            row = view.row(partial_rows.by_place_key(1, index))
+            row = view.row(partial_rows.by_position_key(1, index))
             assert row is not None
             assert partial_rows.decode_numbers(row) == (partial,)
             stored = view.partial(partial)
@@ -307,7 +307,7 @@ def test_what_a_commit_adds_and_drops_can_be_revived_in_it(tmp_path: Path) -> No
         partial = view.partial(number)
         assert partial is not None
         assert (partial.status, view.heads.pending) == ("live", number)
-        by_place = view.row(partial_rows.by_place_key(closed.header.number, closed.index))
+        by_place = view.row(partial_rows.by_position_key(closed.header.number, closed.index))
         assert by_place == partial_rows.encode_numbers((number,))
         by_hash = view.row(partial_rows.by_hash_key(closed.header.hash))
         assert by_hash == partial_rows.encode_by_hash(closed.header.number, number)

@@ -38,14 +38,14 @@ class Model:
 
     bounds: BufferBounds
     kept: list[Kept] = field(default_factory=list)
-    driven_out: int = 0
+    evicted: int = 0
 
     def add(self, new: Kept) -> None:
         place = (new.block, new.job, new.index, new.variant)
         if place in [(at.block, at.job, at.index, at.variant) for at in self.kept]:
             return
         if new.size > self.bounds.bytes_per_feed or new.size > self.bounds.bytes:
-            self.driven_out += 1
+            self.evicted += 1
             return
         self.kept.append(new)
         alike = [at for at in self.kept if (at.feed, at.block) == (new.feed, new.block)]
@@ -67,7 +67,7 @@ class Model:
 
     def drive_out(self, gone: Kept) -> None:
         self.kept.remove(gone)
-        self.driven_out += 1
+        self.evicted += 1
 
 
 ADDS = st.builds(
@@ -107,7 +107,7 @@ def test_the_buffer_is_the_model(steps: list[Kept | tuple[int, str, int] | int])
 def check(buffered: Buffered, model: Model) -> None:
     assert len(buffered) == len(model.kept) <= SMALL.messages
     assert buffered.size == sum(at.size for at in model.kept) <= SMALL.bytes
-    assert buffered.driven_out == model.driven_out
+    assert buffered.evicted == model.evicted
     for block in (1, 2, 3):
         jobs = list(dict.fromkeys(at.job for at in model.kept if at.block == block))
         assert buffered.jobs(block) == [job(name) for name in jobs]
@@ -127,7 +127,7 @@ def test_a_feed_of_garbage_loses_its_own_messages_first() -> None:
         add(buffered, "garbage", message(8, "x", index + 1), 60_000)
     assert held(buffered, 7, job("p"))
     assert len(buffered) == 1 + 64
-    assert buffered.driven_out == 1_000 - 64
+    assert buffered.evicted == 1_000 - 64
 
 
 def test_the_bounds_in_all_hold_whatever_the_number_of_feeds() -> None:
@@ -145,7 +145,7 @@ def test_one_message_above_the_bounds_drives_out_nothing_but_itself(size: int) -
     add(buffered, "feed", message(7, "p", 1), 100)
     add(buffered, "feed", message(7, "p", 2), size)
     assert len(buffered) == 1
-    assert buffered.driven_out == 1
+    assert buffered.evicted == 1
 
 
 def test_a_third_job_of_a_height_drives_out_the_first() -> None:
@@ -153,7 +153,7 @@ def test_a_third_job_of_a_height_drives_out_the_first() -> None:
     for name in ("p", "q", "p", "r"):
         add(buffered, "feed", message(7, name, len(buffered) + 1), 100)
     assert buffered.jobs(7) == [job("q"), job("r")]
-    assert buffered.driven_out == 2
+    assert buffered.evicted == 2
 
 
 def test_jobs_of_one_feed_do_not_drive_out_those_of_another() -> None:

@@ -58,7 +58,7 @@ def test_any_order_and_duplication_of_a_job_ends_in_the_same_partials(
         with following.store.view() as view:
             found = []
             for index in range(len(PLAN)):
-                row = view.row(partial_rows.by_place_key(1, index))
+                row = view.row(partial_rows.by_position_key(1, index))
                 assert row is not None
                 (number,) = partial_rows.decode_numbers(row)
                 partial = view.partial(number)

@@ -81,4 +81,4 @@ def test_the_bounds_hold_for_what_a_feed_really_makes_us_keep() -> None:
         each = replace(claiming(logs), index=index + 1)
         buffered.keep(Received("feed", memory_of(each), each))
     assert sum(map(taken, buffered)) <= 16 * 1024 * 1024
-    assert buffered.driven_out
+    assert buffered.evicted

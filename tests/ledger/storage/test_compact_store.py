@@ -113,7 +113,7 @@ class Killed(BaseException):
     """Simulates the end of the process."""
 
 
-@pytest.mark.parametrize("moment", ["write_copy", "_settle", "sync"])
+@pytest.mark.parametrize("moment", ["write_copy", "_check_copy", "sync"])
 def test_an_interruption_before_the_rename_leaves_the_store_as_it_was(
     folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

@@ -8,7 +8,7 @@ from foreblock._engine import View
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import (
     by_hash_key,
-    by_place_key,
+    by_position_key,
     decode_numbers,
     decode_partial_row,
     made_of_key,
@@ -65,7 +65,7 @@ def test_rows_beyond_retention_go_and_bodies_stay(chain: Chain) -> None:
         body = [view.row(key(1, partial)) for partial in partials for key in BODY]
         heads = [partial_key(1, partial) for partial in partials]
         seals = [partial_rows.seals_as_key(1, partial) for partial in partials]
-        places = [by_place_key(1, index) for index in range(3)]
+        places = [by_position_key(1, index) for index in range(3)]
         gone = [*heads, *seals, *places, by_hash_key(partial_hash)]
         assert all(present(view, *gone)), "nothing is gone yet"
         sealed = view.sealed(1)
@@ -85,7 +85,7 @@ def test_partials_within_retention_keep_all_their_rows(chain: Chain) -> None:
         for block in range(1, latest + 1):
             kept = block >= latest - KEPT
             for index, partial in enumerate(made_of(view, block)):
-                keys = partial_key(block, partial), by_place_key(block, index)
+                keys = partial_key(block, partial), by_position_key(block, index)
                 assert present(view, *keys) == [kept, kept]
         assert prunable(view, latest - KEPT, 1) == []
 
@@ -105,7 +105,7 @@ def test_rows_of_a_dropped_partial_vanish_with_its_height(chain: Chain) -> None:
         every = [partial_rows.partial_of_key(key) for key, _ in view.rows(b"p", 10_000)]
         assert not set(lost) & {partial for partial, _ in every}
         assert present(view, by_hash_key(dropped.diff.block_hash)) == [False]
-        assert view.rows(partial_rows.places_prefix(1), 10) == []
+        assert view.rows(partial_rows.positions_prefix(1), 10) == []
 
 
 def test_hash_that_a_later_job_has_again_means_the_live_partial(chain: Chain) -> None:
@@ -129,8 +129,8 @@ def test_pruning_goes_on_after_a_restart_and_with_another_retention(tmp_path: Pa
         chain.add()
         chain.settle()
     with chain.store.view() as view:
-        lowest, _ = view.rows(partial_rows.places_prefix(), 1)[0]
-        assert partial_rows.place_of_key(lowest) == (chain.writer.latest.number - 1, 0)
+        lowest, _ = view.rows(partial_rows.positions_prefix(), 1)[0]
+        assert partial_rows.position_of_key(lowest) == (chain.writer.latest.number - 1, 0)
 
 
 def test_rows_that_are_no_bodies_stop_growing(chain: Chain) -> None:

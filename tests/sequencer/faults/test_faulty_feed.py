@@ -45,13 +45,13 @@ def test_faults_change_while_it_runs_and_nothing_stays_behind() -> None:
         feed = FaultyFeed(cast(FeedServer, server), Faults({}), DrivenClock())
         first, held, dropped, last = (later(1, "job", at, hash_of(str(at))) for at in (1, 2, 3, 4))
         feed.publish(first)
-        feed.strike(Faults({FaultKind.REORDER: 1.0}))
+        feed.set_faults(Faults({FaultKind.REORDER: 1.0}))
         feed.publish(held)
         assert taken(server) == [first]
-        feed.strike(Faults({FaultKind.DROP: 1.0}))
+        feed.set_faults(Faults({FaultKind.DROP: 1.0}))
         assert taken(server) == [held], "it waited for the next one"
         feed.publish(dropped)
-        feed.strike(Faults({}))
+        feed.set_faults(Faults({}))
         feed.publish(last)
         assert taken(server) == [last]
 

@@ -177,7 +177,7 @@ class DevChain:
     def submit(self, *transactions: Transaction) -> None:
         for transaction in transactions:
             self.sequencer.submit(transaction)
-        self.sequencer.settle()
+        self.sequencer.run_immediate()
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Execute a command."""

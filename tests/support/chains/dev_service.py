@@ -32,7 +32,7 @@ class InProcess:
 
     async def submit_next(self, transaction: Transaction) -> None:
         self.chain.sequencer.submit(transaction, may_replace=False)
-        self.chain.sequencer.settle()
+        self.chain.sequencer.run_immediate()
 
     def try_submit_next(self, transaction: Transaction) -> bool:  # noqa: ARG002, as declared
         return False

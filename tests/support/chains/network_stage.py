@@ -41,7 +41,7 @@ class Source:
         self.pool = TransactionPool(TERMS, Accounts())
         self.threads: set[int] = set()
         self.closed = False
-        self.settled = 0
+        self.run_count = 0
         self.commands: list[AnyCommand] = []
         self.outcome: object = None  # of commands
         self.last_commit = 1
@@ -63,13 +63,13 @@ class Source:
         self.due = NEVER
         self.on_tick()
 
-    def settle(self) -> None:
-        self.settled += 1
+    def run_immediate(self) -> None:
+        self.run_count += 1
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:  # noqa: ARG002
         return self.short and command != Mine(1_000)
 
-    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+    def are_short(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         return self.short and len(raws) == len(senders) == 1
 
     def execute_together(
@@ -112,7 +112,7 @@ class Source:
         take = self.submit if may_replace else self.submit_next
         take(transaction.raw, transaction.sender)
 
-    def takes_now(self, transaction: Transaction) -> bool:  # noqa: ARG002, all are alike
+    def is_short_transaction(self, transaction: Transaction) -> bool:  # noqa: ARG002, all are alike
         return self.short
 
     def next_nonce(self, sender: bytes) -> int:

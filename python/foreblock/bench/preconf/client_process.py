@@ -95,7 +95,7 @@ def wait_to_begin() -> None:
     sys.stdin.readline()
 
 
-def tell(found: Iterable[Iterable[int]]) -> None:
+def print_results(found: Iterable[Iterable[int]]) -> None:
     """Print results."""
     for each in found:
         sys.stdout.write(json.dumps(list(each)) + "\n")

@@ -20,8 +20,8 @@ from websockets.sync.client import connect
 from foreblock.bench.preconf.client_process import (
     RawConnection,
     pending_place,
+    print_results,
     request,
-    tell,
     wait_to_begin,
 )
 from foreblock.errors import NotAnAnswer
@@ -55,7 +55,7 @@ def listener(url: str, seconds: str) -> None:
             flashblock = json.loads(message)
             block = flashblock["metadata"]["block_number"]
             arrived.append((at_ns, int(str(block), 0), flashblock["index"]))
-    tell(arrived)
+    print_results(arrived)
 
 
 def poller(url: str, seconds: str) -> None:
@@ -76,7 +76,7 @@ def poller(url: str, seconds: str) -> None:
         if place is not None and place != last:
             seen.append((at_ns, *place))
             last = place
-    tell(seen)
+    print_results(seen)
 
 
 # --- Payments ---------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def payer(url: str, seconds: str) -> None:
         to = generator.randbytes(20)
         paid.append(_pay(connection, account, chain_id, len(paid), to))
         time.sleep(generator.random() * PAYMENT_PAUSE)
-    tell(paid)
+    print_results(paid)
 
 
 def _pay(
@@ -143,7 +143,7 @@ def sender(url: str, seconds: str, tps: str, accounts: str) -> None:
         request(url, "eth_sendRawTransaction", [format_data(each.raw)])
         for each in sign_load(load, rate, int(rate * time_s))
     ]
-    tell([asyncio.run(_send(url, time_s, rate, requests))])
+    print_results([asyncio.run(_send(url, time_s, rate, requests))])
 
 
 def sign_load(load: Load, tps: int, count: int) -> list[Transaction]:

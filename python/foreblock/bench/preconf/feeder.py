@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foreblock.bench.preconf.client_process import tell, wait_to_begin
+from foreblock.bench.preconf.client_process import print_results, wait_to_begin
 from foreblock.bench.preconf.clients import CHAIN_ID, sign_load
 from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.feed.feed_options import FeedServerOptions
@@ -112,7 +112,7 @@ def main() -> None:
     configure("error")
     folder, port, blocks, *sizes = sys.argv[1:]
     timed = build(Path(folder), int(blocks), list(map(int, sizes)))
-    tell(asyncio.run(_serve(int(port), timed)))
+    print_results(asyncio.run(_serve(int(port), timed)))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def figures(seen: PreconfRun) -> list[Figure]:
         _of("of that, the commit", seen.closed, lambda it: it.commit_ns),
         Figure("fdatasync of 4 kB", "ms", seen.probes),
         Figure("sent to accepted", "ms", accepted),
-        _soon_enough(Figure("sent to readable at pending", "ms", readable)),
+        _with_aim(Figure("sent to readable at pending", "ms", readable)),
     ]
     return [each for each in found if each.samples]
 
@@ -165,7 +165,7 @@ def soon(figure: Figure) -> Figure:
     return replace(figure, aim=f"median below {MEDIAN_MS:g}, p99 below {P99_MS:g}", met=met)
 
 
-def _soon_enough(figure: Figure) -> Figure:
+def _with_aim(figure: Figure) -> Figure:
     met = bool(figure.samples) and figure.median < SENT_MEDIAN_MS
     return replace(figure, aim=f"median below {SENT_MEDIAN_MS:g}", met=met)
 

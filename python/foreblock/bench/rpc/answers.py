@@ -70,7 +70,7 @@ class Ratio:
         return "must met" if self.value <= self.bound.must else "missed"
 
 
-class Beside(NamedTuple):
+class Comparison(NamedTuple):
     """Servers to compare with: peers by name, and another build."""
 
     folder: Path  # of the peers
@@ -134,15 +134,15 @@ def answer(
     bench: Bench,
     questions: Sequence[Question],
     rounds: int,
-    places: tuple[Beside, Path],
+    places: tuple[Comparison, Path],
     report: Callable[[str], None],
 ) -> Answers:
     """Measure every question on every installed server.
 
     `places` are what stands beside, and a folder to work in.
     """
-    beside, folder = places
-    with _servers(bench, questions, beside, folder, report) as (servers, absent):
+    comparison, folder = places
+    with _servers(bench, questions, comparison, folder, report) as (servers, absent):
         names = {each.name: each.version for each in servers} | absent
         wrong = list(wrong_answers(servers, questions))
         wanted = [
@@ -194,7 +194,7 @@ def _script(question: Question, position: int, folder: Path) -> Path:
 def _servers(
     bench: Bench,
     questions: Sequence[Question],
-    beside: Beside,
+    comparison: Comparison,
     folder: Path,
     report: Callable[[str], None],
 ) -> Iterator[tuple[list[Server], dict[str, str]]]:
@@ -205,11 +205,11 @@ def _servers(
         report("starting foreblock")
         ours = stack.enter_context(peers.foreblock(place))
         running = [ours]
-        if beside.before is not None:
+        if comparison.before is not None:
             report("starting the build before")
-            running.append(stack.enter_context(peers.before(beside.before, place)))
-        for name in beside.names:
-            program = peers.find(name, beside.folder)
+            running.append(stack.enter_context(peers.before(comparison.before, place)))
+        for name in comparison.names:
+            program = peers.find(name, comparison.folder)
             if program is None:
                 absent[name] = "not on this machine; bench/peers.sh installs it"
                 continue

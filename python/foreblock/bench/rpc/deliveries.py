@@ -23,7 +23,7 @@ from foreblock.bench.fill import ETHER
 from foreblock.bench.measure import Figure
 from foreblock.bench.preconf.client_process import ClientProcess, begun
 from foreblock.bench.rpc import chain, subscriber
-from foreblock.bench.rpc.answers import Beside
+from foreblock.bench.rpc.answers import Comparison
 from foreblock.bench.rpc.peers import FOREBLOCK, PeerSetup, Server, find, pin
 from foreblock.bench.rpc.rounds import Bench, alone
 from foreblock.ledger.genesis.genesis_file import GenesisAccount, genesis_text
@@ -141,7 +141,7 @@ def deliveries(
     bench: Bench,
     rows: Sequence[DeliveryRow],
     rounds: int,
-    places: tuple[Beside, Path],
+    places: tuple[Comparison, Path],
     report: Callable[[str], None],
 ) -> list[Delivered]:
     """Measure these rows on every installed server.
@@ -150,10 +150,10 @@ def deliveries(
     """
     if not rows:
         return []
-    beside, folder = places
+    comparison, folder = places
     place = PeerSetup(folder, bench.server_core, bench.narrow)
     seen: dict[tuple[str, str], list[Sequence[int]]] = {}
-    with _servers(place, beside, report) as servers:
+    with _servers(place, comparison, report) as servers:
         for number in range(rounds):
             for row in rows:
                 for server in servers:
@@ -181,13 +181,13 @@ def _round(bench: Bench, url: str, kind: str) -> Samples:
 
 @contextmanager
 def _servers(
-    place: PeerSetup, beside: Beside, report: Callable[[str], None]
+    place: PeerSetup, comparison: Comparison, report: Callable[[str], None]
 ) -> Iterator[list[Server]]:
     with ExitStack() as stack:
         report("starting foreblock's dev chain")
         running = [stack.enter_context(growing_foreblock(place))]
         for name, start in (("anvil", growing_anvil), ("geth", growing_geth)):
-            if name in beside.names and (program := find(name, beside.folder)) is not None:
+            if name in comparison.names and (program := find(name, comparison.folder)) is not None:
                 report(f"starting {name}")
                 running.append(stack.enter_context(start(program, place)))
         yield running

@@ -87,9 +87,9 @@ def run_wrk(
 def parse_wrk(output: str) -> LoadResult:
     """The line that the script printed."""
     line = next(line for line in output.splitlines() if line.startswith("{"))
-    told = json.loads(line)
+    parsed = json.loads(line)
     return LoadResult(
-        told["requests"], told["duration"] / 1e6, told["failed"], told["p50"], told["p99"]
+        parsed["requests"], parsed["duration"] / 1e6, parsed["failed"], parsed["p50"], parsed["p99"]
     )
 
 

@@ -1,4 +1,4 @@
-"""A client that sends transactions and waits for what they cause, told and read.
+"""A client that sends transactions and waits for what they cause, by notification and by reads.
 
 It subscribes on one connection, by WebSocket. For each transaction it takes three times: when it
 is sent, when the first reply shows what it causes, to a client that asks again after each reply
@@ -24,7 +24,12 @@ from websockets.frames import Frame
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-from foreblock.bench.preconf.client_process import RawConnection, request, tell, wait_to_begin
+from foreblock.bench.preconf.client_process import (
+    RawConnection,
+    print_results,
+    request,
+    wait_to_begin,
+)
 from foreblock.bench.rpc import chain
 from foreblock.errors import NotAnAnswer
 from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
@@ -60,7 +65,7 @@ class BenchSubscription:
         if "result" not in replies[0]:
             raise NotAnAnswer(url, str(replies[0]))
 
-    def told(self) -> list[Json]:
+    def notifications(self) -> list[Json]:
         """The results of notifications that have arrived; waits if there is nothing to read."""
         return [each["params"]["result"] for each in self._receive() if "params" in each]
 
@@ -101,7 +106,7 @@ class DeliveryKind:
     params: Sequence[Json]
     awaits_head: bool
 
-    def look(self, awaited: str) -> tuple[str, list[Json]]:
+    def read_request(self, awaited: str) -> tuple[str, list[Json]]:
         """The request that reads it."""
         return ("eth_blockNumber", []) if self.awaits_head else (
             "eth_getTransactionReceipt", [awaited],
@@ -113,7 +118,7 @@ class DeliveryKind:
             return False
         return not self.awaits_head or int(result, 16) >= int(awaited, 16)
 
-    def is_told(self, result: Json, awaited: str) -> bool:
+    def is_notified(self, result: Json, awaited: str) -> bool:
         """True if a notification is about it."""
         return bool(result["number" if self.awaits_head else "transactionHash"] == awaited)
 
@@ -147,19 +152,19 @@ class BenchSubscriber:
         awaited = format_data(transaction.hash)
         if self._kind.awaits_head:
             awaited = hex(int(self.ask("eth_blockNumber"), 16) + 1)
-        look = request(self._url, *self._kind.look(awaited))
+        read_request = request(self._url, *self._kind.read_request(awaited))
         send = request(self._url, "eth_sendRawTransaction", [format_data(transaction.raw)])
-        read = told = 0
+        read = notifications = 0
         sent = time.monotonic_ns()
         self._http.send(send)
         is_accepted = False
-        while not read or not told:
+        while not read or not notifications:
             for descriptor in self._ready():
                 at = time.monotonic_ns()
                 if descriptor == self._subscription.socket.fileno():
-                    results = self._subscription.told()
-                    if any(self._kind.is_told(each, awaited) for each in results):
-                        told = at
+                    results = self._subscription.notifications()
+                    if any(self._kind.is_notified(each, awaited) for each in results):
+                        notifications = at
                     continue
                 body = self._http.receive()[2]
                 if not is_accepted:
@@ -168,8 +173,8 @@ class BenchSubscriber:
                 elif self._kind.is_read(json.loads(body).get("result"), awaited):
                     read = at
                     continue
-                self._http.send(look)
-        return sent, read, told
+                self._http.send(read_request)
+        return sent, read, notifications
 
     def close(self) -> None:
         for each in (self._http, self._subscription):
@@ -178,7 +183,7 @@ class BenchSubscriber:
     def _ready(self) -> list[int]:
         ready = [descriptor for descriptor, _ in self._poll.poll(PATIENCE_MS)]
         if not ready:
-            raise NotAnAnswer(self._url, "what was sent is neither read nor told")
+            raise NotAnAnswer(self._url, "neither a read nor a notification shows the transaction")
         return ready
 
     def _result(self, body: bytes) -> Json:
@@ -221,7 +226,7 @@ def main() -> None:
     client = BenchSubscriber(url, KINDS[kind])
     generator = random.Random(15)  # noqa: S311 - the same moments each time
     wait_to_begin()
-    tell(samples(client, float(seconds), int(least),
+    print_results(samples(client, float(seconds), int(least),
                  lambda: time.sleep(generator.uniform(*PAUSES))))  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def _serve(settings: DevSettings, flags: Flags) -> bool:
     with dev.networks(settings) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
-            say = partial(_say, settings, first, flags)
+            say = partial(_print_started, settings, first, flags)
             return dev.run(settings, served, say)
 
 
@@ -176,7 +176,7 @@ def _settings(flags: Flags) -> Settings:
         settings = settings_of(flags)
     except ValueError:
         raise click.UsageError(f"--block-time: {flags['block_time']!r} is not a time") from None
-    _say_rounded(flags, settings)
+    _warn_rounded(flags, settings)
     if "init" in flags:
         settings = _of_genesis(flags["init"]) | settings
     if "state" in flags and (state := state_file(flags["state"])).is_file():
@@ -194,7 +194,7 @@ def _settings(flags: Flags) -> Settings:
     return settings
 
 
-def _say_rounded(flags: Flags, settings: Settings) -> None:
+def _warn_rounded(flags: Flags, settings: Settings) -> None:
     given = flags.get("block_time")
     if given is not None and float(given) != float(settings["block_time"]):
         click.echo(f"--block-time: {given} s is rounded up to {settings['block_time']} s", err=True)
@@ -250,7 +250,7 @@ def _state_file(flags: Flags, store: str) -> StateFile:
     return StateFile(store, None if target is None else state_file(target), seconds)
 
 
-def _say(
+def _print_started(
     settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.StartedService
 ) -> None:
     """Print anvil's output; programs wait for its last line."""

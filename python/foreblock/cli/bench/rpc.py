@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from foreblock.bench.measure import describe
-from foreblock.bench.rpc.answers import Answers, Beside, answer, cores
+from foreblock.bench.rpc.answers import Answers, Comparison, answer, cores
 from foreblock.bench.rpc.deliveries import DELIVERIES, deliveries
 from foreblock.bench.rpc.instructions import count
 from foreblock.bench.rpc.peers import PEERS, find
@@ -98,8 +98,10 @@ def rpc(  # noqa: PLR0913, one for each option
     ):
         machine = describe(Path(folder))
         bench = _bench(peers, seconds, narrow=one_core)
-        beside = Beside(peers, peer or (() if before else PEERS), before and before.absolute())
-        places = (beside, Path(folder))
+        comparison = Comparison(
+            peers, peer or (() if before else PEERS), before and before.absolute()
+        )
+        places = (comparison, Path(folder))
         found = answer(bench, asked, rounds, places, report) if asked else Answers({})
         delivered = deliveries(bench, rows, rounds, places, report)
     if as_json:

@@ -26,7 +26,7 @@ from foreblock.cli.cluster.processes import (
     ClusterProcess,
     plan_cluster,
     stop_all,
-    until_ready,
+    wait_until_ready,
 )
 from foreblock.cli.verb import DIRECTORY, VerbGroup, failing_in_one_line, option, stop, verb
 from foreblock.server.sockets import parse_address
@@ -137,7 +137,7 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
     except KeyboardInterrupt:
         click.echo("stopping")
     finally:
-        with _killing_at_once([*nodes, *servers]):
+        with _killing_on_signal([*nodes, *servers]):
             stop_all([nodes, servers])
     click.echo("stopped")
 
@@ -147,13 +147,13 @@ def _start(servers: Sequence[ClusterProcess], nodes: Sequence[ClusterProcess]) -
     writer, standby, *replicas = nodes
     for each in (*servers, writer, *replicas):
         each.start()
-    until_ready([*servers, writer], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
+    wait_until_ready([*servers, writer], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
     standby.start()
-    until_ready([*servers, *nodes], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
+    wait_until_ready([*servers, *nodes], READY_SECONDS, lambda: time.sleep(POLL_SECONDS))
 
 
 @contextmanager
-def _killing_at_once(processes: Sequence[ClusterProcess]) -> Iterator[None]:
+def _killing_on_signal(processes: Sequence[ClusterProcess]) -> Iterator[None]:
     """Kill the processes at a further signal while they are stopped."""
 
     def kill(*_: object) -> None:
@@ -181,7 +181,7 @@ async def _serve(
     async with Balancer(rotation).listening(*address) as port:
         front = f"{address[0]}:{port}"
         console.print(addresses(front, [*servers, *nodes]))
-        console.print(things_to_try(front, plan, nodes[0].pid, servers[0].pid), soft_wrap=True)
+        console.print(suggestions(front, plan, nodes[0].pid, servers[0].pid), soft_wrap=True)
         while True:
             await asyncio.sleep(POLL_SECONDS)
             for each in (*servers, *nodes):
@@ -212,7 +212,7 @@ def addresses(front: str, processes: Sequence[ClusterProcess]) -> Table:
     return table
 
 
-def things_to_try(front: str, plan: ClusterPlan, writer: int, server: int) -> Text:
+def suggestions(front: str, plan: ClusterPlan, writer: int, server: int) -> Text:
     """Commands for another terminal."""
     urls = " ".join([f"http://{front}", *plan.urls])
     folder = plan.writers[0].folder.parent

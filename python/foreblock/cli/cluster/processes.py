@@ -226,7 +226,7 @@ def is_ready(planned: Planned) -> bool:
     return readiness_of(planned).startswith("ready")
 
 
-def until_ready(
+def wait_until_ready(
     processes: Sequence[ClusterProcess], seconds: float, step: Callable[[], None]
 ) -> None:
     """Wait until all nodes are ready; calls `step` between two polls.

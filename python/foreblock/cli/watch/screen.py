@@ -203,7 +203,7 @@ def keys() -> Iterator[Callable[[float], str]]:
     changed[6][termios.VINTR] = b"\0"  # no character
     termios.tcsetattr(source, termios.TCSADRAIN, changed)
 
-    def pressed(seconds: float) -> str:
+    def key_pressed(seconds: float) -> str:
         ready, _, _ = select.select([source], [], [], seconds)
         if not ready:
             return ""
@@ -211,7 +211,7 @@ def keys() -> Iterator[Callable[[float], str]]:
         return os.read(source, 1).decode("latin-1") or "q"
 
     try:
-        yield pressed
+        yield key_pressed
     finally:
         termios.tcsetattr(source, termios.TCSADRAIN, before)
 
@@ -241,13 +241,13 @@ class Polling:
 def show(shown: Sequence[NamedHistory], polling: Polling, every: float) -> None:
     """Draw the screen, whose size may change, until a key quits."""
     console = Console()
-    with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+    with keys() as key_pressed, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             now = time.monotonic()
             size = console.size
             drawn = screen(shown, now, size.width, size.height, paused=polling.paused)
             live.update(drawn, refresh=True)
-            key = pressed(every)
+            key = key_pressed(every)
             if key in QUITS:
                 polling.stop()
                 return

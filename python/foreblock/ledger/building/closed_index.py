@@ -126,7 +126,7 @@ class ClosedIndex(Struct, frozen=True):
             (layout.transactions_key(block, partial), encode_items(self.transactions)),
             (layout.senders_key(block, partial), layout.encode_senders(self.senders, self.before)),
             (layout.receipts_key(block, partial), encode_items(self.receipts)),
-            (layout.by_place_key(block, self.index), layout.encode_numbers((partial,))),
+            (layout.by_position_key(block, self.index), layout.encode_numbers((partial,))),
         ]
         if self.before_end is not None:
             rows.append((layout.before_end_key(block, partial), self.before_end))

@@ -114,7 +114,7 @@ class CommitBuilder:
 
     def store_empty_tail(self, block: int, index: int, partial: int) -> None:
         """Store the last partial of a sealed block under its last index, too."""
-        key = partial_rows.by_place_key(block, index)
+        key = partial_rows.by_position_key(block, index)
         self.batch.put(key, partial_rows.encode_numbers((partial,)))
 
     def append(self, verified: Verified, total_difficulty: int) -> None:
@@ -171,7 +171,7 @@ class CommitBuilder:
             row = removed.encode()
         self.batch.put(key, row)
         if findable:
-            self.batch.put(*abandoned_blocks.place_row(key))
+            self.batch.put(*abandoned_blocks.position_row(key))
         return key
 
     def live_partials(self, block: int) -> list[int]:
@@ -204,8 +204,8 @@ class CommitBuilder:
             row = self._view.row(key)
             assert row is not None, "a partial that is kept has its rows"
             self.batch.put(key, partial_rows.with_payload_id(row, payload_id))
-        for key, _ in self._view.rows(partial_rows.places_prefix(last.block), _ALL):
-            if partial_rows.place_of_key(key)[1] > last.index:
+        for key, _ in self._view.rows(partial_rows.positions_prefix(last.block), _ALL):
+            if partial_rows.position_of_key(key)[1] > last.index:
                 self.batch.delete(key)
 
     def revive(self, partials: Sequence[int]) -> None:
@@ -216,7 +216,7 @@ class CommitBuilder:
         self._dropped.difference_update(partials)
         for number in partials:
             place = self._place(number)
-            key = partial_rows.by_place_key(place.block, place.index)
+            key = partial_rows.by_position_key(place.block, place.index)
             self.batch.put(key, partial_rows.encode_numbers((number,)))
             self._name(place.block, number, place.hash)
 

@@ -308,9 +308,9 @@ class LedgerWriter:
                     *prunable(view, below, self._prune_heights),
                     *prunable_removed(view, below, self._prune_heights),
                 ]
-        return self._forget_given_up()
+        return self._delete_abandoned()
 
-    def _forget_given_up(self) -> bool:
+    def _delete_abandoned(self) -> bool:
         """Delete the rows of blocks abandoned long ago; returns whether there were any.
 
         In a commit of its own: hashes in the next one may be the same again.

@@ -44,43 +44,43 @@ def estimate_gas(
     large = overrides is not None and overrides.is_large
     apply = partial(overlaid, state, context, overrides)
     overlay, precompiles = (yield apply) if large else apply()
-    tries = _Tries(call, state, context, overlay, precompiles, offers_turns=large)
-    return (yield from paced(_estimate(tries, gas_cap), pace))
+    trial = _GasTrial(call, state, context, overlay, precompiles, offers_turns=large)
+    return (yield from paced(_estimate(trial, gas_cap), pace))
 
 
-def _estimate(tries: "_Tries", gas_cap: int) -> Steps[int | Outcome]:
-    most = tries.most(gas_cap)
-    if tries.is_plain_transfer and (yield from tries.just_enough(TRANSACTION)):
+def _estimate(trial: "_GasTrial", gas_cap: int) -> Steps[int | Outcome]:
+    most = trial.most(gas_cap)
+    if trial.is_plain_transfer and (yield from trial.just_enough(TRANSACTION)):
         return TRANSACTION
-    tries.check(most)
-    outcome = yield from tries.run(most)
+    trial.check(most)
+    outcome = yield from trial.run(most)
     if outcome is None or outcome.halt == OUT_OF_GAS:
         raise RefusedCall(f"gas required exceeds allowance ({most})")
     if outcome.status != "success":
         return outcome
-    return (yield from _search(tries, outcome, most))
+    return (yield from _search(trial, outcome, most))
 
 
-def _search(tries: "_Tries", outcome: Outcome, enough: int) -> Steps[int]:
+def _search(trial: "_GasTrial", outcome: Outcome, enough: int) -> Steps[int]:
     """Nearly the minimum that is enough; `outcome` is of a run that succeeded."""
     too_little = outcome.gas_used - 1
     guess = (outcome.max_gas_used + CALL_STIPEND) * 64 // 63
     if guess < enough:
-        if (yield from tries.succeeds(guess)):
+        if (yield from trial.succeeds(guess)):
             enough = guess
         else:
             too_little = guess
     while too_little + 1 < enough and (enough - too_little) / enough >= ERROR_RATIO:
         # Most calls need hardly more than they used, so the middle is moved down.
         middle = min((enough + too_little) // 2, too_little * 2)
-        if (yield from tries.succeeds(middle)):
+        if (yield from trial.succeeds(middle)):
             enough = middle
         else:
             too_little = middle
     return enough
 
 
-class _Tries(Struct, frozen=True, gc=False):
+class _GasTrial(Struct, frozen=True, gc=False):
     """One call, run with different amounts of gas."""
 
     call: Call

@@ -39,8 +39,8 @@ from foreblock.ledger.storage.partial_rows import (
     decode_partial_row,
     decode_seals_as,
     partial_key,
-    place_of_key,
-    places_prefix,
+    position_of_key,
+    positions_prefix,
     receipts_key,
     seals_as_key,
     senders_key,
@@ -159,7 +159,7 @@ def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:
 
 def check_partials(view: View, tell: Tell, report: Report) -> None:
     """Check every partial that can be reached by its place."""
-    places = view.rows(places_prefix(), _ALL)
+    places = view.rows(positions_prefix(), _ALL)
     for done, (key, value) in enumerate(places, 1):
         try:
             for why in _check_place(view, key, value):
@@ -170,7 +170,7 @@ def check_partials(view: View, tell: Tell, report: Report) -> None:
 
 
 def _check_place(view: View, key: bytes, value: bytes) -> Iterator[str]:
-    block, index = place_of_key(key)
+    block, index = position_of_key(key)
     (number,) = decode_numbers(value)
     partial = view.partial(number)
     if partial is None or partial.status == "dropped":

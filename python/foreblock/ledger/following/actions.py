@@ -171,7 +171,7 @@ class Actions:
             return self._extend(received)
         if received.message.base is not None:
             self._prove()
-        outcome = classify(received.message, self._known(received.is_for_place_of))
+        outcome = classify(received.message, self._known(received.has_position_of))
         parent_changed = received.message.block_number - 1 in self._changed
         turn = turn_of(outcome, parent_changed=parent_changed)
         if turn is BufferedTurn.STAY:
@@ -303,7 +303,7 @@ class Actions:
         if alternate.start > 0:
             return self._growth.replace(job, alternate.start, alternate.messages)
         first, *later = alternate.messages
-        known = self._known(first.is_for_place_of)
+        known = self._known(first.has_position_of)
         others = tuple(each for each in known.candidates if each.payload_id != job.payload_id)
         outcome = classify(first.message, replace(known, candidates=others))
         if not isinstance(outcome, FirstOnSealed | FirstOnPending | FirstUnproven):

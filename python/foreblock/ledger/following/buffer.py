@@ -51,7 +51,7 @@ class Received(NamedTuple):
         """True if both have the same content."""
         return self.message.content == other.message.content
 
-    def is_for_place_of(self, other: "Received") -> bool:
+    def has_position_of(self, other: "Received") -> bool:
         """True if both have the same job and index."""
         return self.message.index == other.message.index and self.job == other.job
 
@@ -94,7 +94,7 @@ class Buffered:
     def __init__(self, bounds: BufferBounds = _DEFAULT_BOUNDS) -> None:
         self._bounds = bounds
         self._entries: list[Received] = []
-        self.driven_out = 0
+        self.evicted = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -116,7 +116,7 @@ class Buffered:
         if received in self:
             return
         if received.size > min(self._bounds.bytes_per_feed, self._bounds.bytes):
-            self.driven_out += 1
+            self.evicted += 1
             return
         self._entries.append(received)
         self._bound_jobs(received.message.block_number, received.feed)
@@ -155,7 +155,7 @@ class Buffered:
         jobs = self.jobs(block, feed)
         if len(jobs) > self._bounds.jobs_per_height:
             oldest = (block, jobs[0])
-            self._drive_out(
+            self._evict(
                 [each for each in self._entries if each.job == oldest and each.feed == feed]
             )
 
@@ -169,10 +169,10 @@ class Buffered:
             oldest.append(entry)
             count -= 1
             left -= entry.size
-        self._drive_out(oldest)
+        self._evict(oldest)
 
-    def _drive_out(self, entries: list[Received]) -> None:
-        self.driven_out += len(entries)
+    def _evict(self, entries: list[Received]) -> None:
+        self.evicted += len(entries)
         self._remove(entries)
 
     def _remove(self, entries: list[Received]) -> None:

@@ -99,7 +99,7 @@ class Follower:
     @property
     def counters(self) -> Mapping[str, int]:
         """How often each outcome and each verdict occurred."""
-        return self._counters | {"DrivenOut": self.buffered.driven_out}
+        return self._counters | {"DrivenOut": self.buffered.evicted}
 
     @property
     def missing(self) -> bytes | None:
@@ -113,13 +113,13 @@ class Follower:
             self.last_error = f"{feed}: malformed {field}"
             return
         if message.edits and not self._accepts_edits:
-            self._disbelieve(feed)
+            self._count_state_edits(feed)
             message = replace(message, edits=())
         received = Received(feed, memory_of(message), message, self._clock.monotonic_ns())
         with self._recovering():
             self._receive(received)
 
-    def _disbelieve(self, feed: str) -> None:
+    def _count_state_edits(self, feed: str) -> None:
         """Count and log, once, that a chain has state edits."""
         if not self._counters["StateEdits"]:
             log.warning("state_edits_refused", feed=feed, setting="accept_state_edits")

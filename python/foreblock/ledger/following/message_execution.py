@@ -218,7 +218,7 @@ class BoundedRuns:
                 self._wait(received, tried, took_ns)
             case Overrun():
                 self._remember(received.identity)
-                self._book(feed, took_ns + tried.took_ns)
+                self._add_rest(feed, took_ns + tried.took_ns)
             case Diverged() | Undecodable() | Unsupported():
                 self._was_in_vain(feed, took_ns)
             case BlockInProgress():
@@ -252,9 +252,9 @@ class BoundedRuns:
         debt = self._in_vain[feed].add(self._clock.monotonic_ns(), took_ns)
         if debt > MOST_IN_VAIN_NS:
             self._in_vain.pop(feed)
-            self._book(feed, debt)
+            self._add_rest(feed, debt)
 
-    def _book(self, feed: str, took_ns: int) -> None:
+    def _add_rest(self, feed: str, took_ns: int) -> None:
         rest = min(took_ns * PRICE_OF_OVERRUN, LONGEST_REST_NS)
         self._rests_until_ns[feed] = self._clock.monotonic_ns() + rest
         self._wasted[feed] += took_ns

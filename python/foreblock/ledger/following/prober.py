@@ -170,7 +170,7 @@ class Prober:
     def probe(self, job: Job, messages: Sequence[Received]) -> Verdict:
         """Execute messages of a job that is not served, and note what they would seal as."""
         if job.progress is None:
-            block = self._begin_aside(job, messages[0])
+            block = self._begin_unserved(job, messages[0])
             if not isinstance(block, BlockInProgress):
                 return block
             job.progress = block
@@ -238,7 +238,7 @@ class Prober:
         job.standing, job.steps, job.parent_hash = Standing.DROPPED, copy.steps, parent_hash
         return True
 
-    def _begin_aside(self, job: Job, first: Received) -> BlockInProgress | Refusal:
+    def _begin_unserved(self, job: Job, first: Received) -> BlockInProgress | Refusal:
         """A job as it is after its steps, in memory only."""
         if job.steps:
             rebuilt = self._rebuild(StepRef(job, len(job.steps) - 1))

@@ -107,7 +107,7 @@ class Ledger:
         self.fast_path: FastPath | None = None
         self._is_held = False  # the fast path
         self._flush: Callable[[], None] | None = None
-        self._told: Callable[[str], None] | None = None  # what it answers
+        self._observer: Callable[[str], None] | None = None  # what it answers
 
     @classmethod
     def open(
@@ -175,7 +175,7 @@ class Ledger:
     def open_fast_path(self, bounds: FastPathBounds, meter: RequestMeter | None = None) -> FastPath:
         """The fast path on snapshots of this ledger (`fast_path`); `meter` counts its answers."""
         self.fast_path = make_fast_path(self._store, bounds, meter)
-        self.tell_of_fast_path(self._told)
+        self.observe_fast_path(self._observer)
         return self.fast_path
 
     def flush_with(self, flush: Callable[[], None]) -> None:
@@ -187,12 +187,12 @@ class Ledger:
         self._is_held = held
         self._see(self.snapshot)
 
-    def tell_of_fast_path(self, tell: Callable[[str], None] | None) -> None:
+    def observe_fast_path(self, tell: Callable[[str], None] | None) -> None:
         """Call this from now on with each method that the fast path answers.
 
         Calls then take the long path, which reports more of them.
         """
-        self._told = tell
+        self._observer = tell
         if self.fast_path is not None:
             self.fast_path.tell(tell)
         self._see(self.snapshot)
@@ -235,7 +235,7 @@ class Ledger:
             if self._is_held or snapshot.rules_end is not None:
                 forget_snapshot(self.fast_path, snapshot)
             else:
-                calls = self._told is None
+                calls = self._observer is None
                 set_snapshot(self.fast_path, snapshot, self.now(), calls=calls)
         return snapshot
 
@@ -276,7 +276,7 @@ class StoreSpace(NamedTuple):
     reader_slots: int
 
 
-class Behind(NamedTuple):
+class MaintenanceBacklog(NamedTuple):
     """The oldest state, and the backlog of maintenance."""
 
     earliest: int  # the oldest block whose state can be read
@@ -343,7 +343,7 @@ class LedgerView(Struct, frozen=True, gc=False):
         return {each: held.latest for each, held in held_by_snapshots(self._view, most).items()}
 
     @property
-    def behind(self) -> Behind:
+    def behind(self) -> MaintenanceBacklog:
         """The backlog of the store."""
         heads = self._view.heads
         to_fold = self.latest.number - heads.folded
@@ -351,7 +351,9 @@ class LedgerView(Struct, frozen=True, gc=False):
         to_index, addresses = stop - read_indexed(self._view).end, None
         if ADDRESSES.exists(self._view):
             addresses = stop - ADDRESSES.read(self._view).end
-        return Behind(heads.earliest, to_fold, self._view.garbage_len, to_index, addresses)
+        return MaintenanceBacklog(
+            heads.earliest, to_fold, self._view.garbage_len, to_index, addresses
+        )
 
     def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """Give the fast path the text of the block at a tag, for this snapshot."""

@@ -102,7 +102,7 @@ def removed_key(number: int, block_hash: bytes) -> bytes:
     return PREFIX + _PLACE.pack(number, block_hash)
 
 
-def place_row(key: bytes) -> tuple[bytes, bytes]:
+def position_row(key: bytes) -> tuple[bytes, bytes]:
     """The row that finds the removed block of this key by its hash alone."""
     number, block_hash = _PLACE.unpack_from(key, 1)
     return PLACES + block_hash, _NUMBER.pack(number)
@@ -195,7 +195,7 @@ def abandoned_keys(view: View, abandoned: AbandonedBlock) -> Iterator[bytes]:
         # The same block may have been sealed and abandoned again.
         if row is not None and decode_removed(row).partials[-1] in abandoned.partials:
             yield abandoned.removed
-            yield place_row(abandoned.removed)[0]
+            yield position_row(abandoned.removed)[0]
     for partial in abandoned.partials:
         key = partial_rows.partial_key(abandoned.block, partial)
         row = view.row(key)

@@ -162,7 +162,7 @@ def compact_store(
         try:
             before, length = heads_of(store), data.stat().st_size
             write_copy(store, part / DATA_FILE, report)
-            _settle(part, before)
+            _check_copy(part, before)
             (part / DATA_FILE).chmod(S_IMODE(data.stat().st_mode))
             sync(part / DATA_FILE)
             rename(part / DATA_FILE, data)
@@ -172,7 +172,7 @@ def compact_store(
     return Compacted(before, length, data.stat().st_size)
 
 
-def _settle(part: Path, expected: Heads) -> None:
+def _check_copy(part: Path, expected: Heads) -> None:
     """Make a commit in the copy that changes nothing, and check that it is of the store."""
     with Store(str(part), write=True) as copy:
         found = heads_of(copy)

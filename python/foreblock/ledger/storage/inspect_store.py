@@ -20,7 +20,7 @@ from foreblock._engine import Account, Header, Heads, State, Store, View, keccak
 from foreblock.errors import ForeblockError, NoChain, UnknownBlock
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_first_block, read_header, stored_profile
-from foreblock.ledger.storage.partial_rows import place_of_key, places_prefix
+from foreblock.ledger.storage.partial_rows import position_of_key, positions_prefix
 from foreblock.ledger.storage.section_index import read_indexed
 from foreblock.ledger.storage.store_watch import DATA_FILE, is_being_written
 
@@ -110,8 +110,8 @@ def _pending(view: View) -> tuple[int, int] | None:
 
 
 def _oldest_partial(view: View) -> int | None:
-    first = view.rows(places_prefix(), 1)
-    return place_of_key(first[0][0])[0] if first else None
+    first = view.rows(positions_prefix(), 1)
+    return position_of_key(first[0][0])[0] if first else None
 
 
 def _indexed(view: View) -> int:

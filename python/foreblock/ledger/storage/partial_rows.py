@@ -149,18 +149,18 @@ def by_hash_key(block_hash: bytes) -> bytes:
     return b"h" + block_hash
 
 
-def by_place_key(block: int, index: int) -> bytes:
+def by_position_key(block: int, index: int) -> bytes:
     """The key that finds a partial by its block and index."""
     return b"P" + _PAIR.pack(block, index)
 
 
-def places_prefix(block: int | None = None) -> bytes:
+def positions_prefix(block: int | None = None) -> bytes:
     """The prefix of the keys that find partials by place: of one block, or of all."""
     return b"P" if block is None else b"P" + _U64.pack(block)
 
 
-def place_of_key(key: bytes) -> tuple[int, int]:
-    """The block and the index in a key that begins with `places_prefix`."""
+def position_of_key(key: bytes) -> tuple[int, int]:
+    """The block and the index in a key that begins with `positions_prefix`."""
     block, index = _PAIR.unpack_from(key, 1)
     return block, index
 

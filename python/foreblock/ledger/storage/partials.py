@@ -34,13 +34,13 @@ from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
-    by_place_key,
+    by_position_key,
     decode_by_hash,
     decode_numbers,
     decode_partial_row,
     partial_key,
-    place_of_key,
-    places_prefix,
+    position_of_key,
+    positions_prefix,
 )
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
 
@@ -98,7 +98,7 @@ def empty_tail_of(view: View, partial: int) -> EmptyTail | None:
     return empty_tail if empty_tail is not None and empty_tail.partial == partial else None
 
 
-def standing_in(view: View, block: int, index: int) -> int | None:
+def representative_of(view: View, block: int, index: int) -> int | None:
     """The partial that represents an empty index; None if there is no such index."""
     places = [each for each in _places(view, block) if not is_gone(view, each.partial)]
     below = next((each for each in reversed(places) if each.index < index), None)
@@ -126,8 +126,8 @@ def last_index_of(view: View, block: int, partial: int) -> int | None:
 
 def _places(view: View, block: int) -> list[_IndexRow]:
     """The places of partials of a block, in the order of the indices."""
-    rows = view.rows(places_prefix(block), _ALL) if block < 1 << 64 else []
-    return [_IndexRow(place_of_key(key)[1], decode_numbers(value)[0]) for key, value in rows]
+    rows = view.rows(positions_prefix(block), _ALL) if block < 1 << 64 else []
+    return [_IndexRow(position_of_key(key)[1], decode_numbers(value)[0]) for key, value in rows]
 
 
 def _follows(view: View, block: int, partial: int, before: int) -> bool:
@@ -149,11 +149,11 @@ def pending_partial(view: View) -> int | None:
 
 def partial_at(view: View, block: int, index: int) -> int:
     """The partial of a block at this index; raises `UnknownPartial`."""
-    row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
+    row = view.row(by_position_key(block, index)) if max(block, index) < 1 << 64 else None
     number = None if row is None else decode_numbers(row)[0]
     if number is None or is_gone(view, number):
         # An empty index may be where a branch that was abandoned had one of its own.
-        number = standing_in(view, block, index) or number
+        number = representative_of(view, block, index) or number
     if number is None:
         raise UnknownPartial(index)
     return number
@@ -183,7 +183,7 @@ def first_partials(view: View, block: int) -> tuple[int, ...]:
 
     Those that it contradicts were dropped when it came.
     """
-    for _, value in reversed(view.rows(places_prefix(block), _ALL)):
+    for _, value in reversed(view.rows(positions_prefix(block), _ALL)):
         (number,) = decode_numbers(value)
         partial = view.partial(number)
         if partial is not None and partial.status == "live":

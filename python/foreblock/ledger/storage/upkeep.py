@@ -29,8 +29,8 @@ from foreblock.ledger.storage.partial_rows import (
     decode_partial_row,
     made_of_key,
     partial_of_key,
-    place_of_key,
-    places_prefix,
+    position_of_key,
+    positions_prefix,
 )
 
 FOLD_BLOCKS: Final = 4  # small blocks that are folded together
@@ -107,10 +107,10 @@ def prunable(view: View, below: int, heights: int) -> list[bytes]:
 
     None while fewer are below block `below`: adjacent heights share pages, so they go together.
     """
-    lowest = view.rows(places_prefix(), 1)
+    lowest = view.rows(positions_prefix(), 1)
     if not lowest:
         return []
-    block, _ = place_of_key(lowest[0][0])
+    block, _ = position_of_key(lowest[0][0])
     if below - block < heights:
         return []
     return [key for each in range(block, block + heights) for key in _keys_of(view, each)]
@@ -120,7 +120,7 @@ def _keys_of(view: View, block: int) -> Iterator[bytes]:
     sealed = view.sealed(block)
     made_of = view.row(made_of_key(block))
     body = () if made_of is None else decode_numbers(made_of)
-    for key, _ in view.rows(places_prefix(block), _ALL):
+    for key, _ in view.rows(positions_prefix(block), _ALL):
         yield key
     for key, value in view.rows(block_prefix(block), _ALL):
         partial, kind = partial_of_key(key)

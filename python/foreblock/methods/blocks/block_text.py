@@ -61,7 +61,7 @@ class PortionText:
         self.hashes.append(text)
         self._hashed = stop
         self.size += len(text)
-        self._settle()
+        self._free_rendered()
 
     def render_fragments(self) -> None:
         """Render the next transactions."""
@@ -75,9 +75,9 @@ class PortionText:
         texts = portion.fragments(start, stop, self._first, self._header)
         self.fragments.extend(texts)
         self.size += sum(map(len, texts))
-        self._settle()
+        self._free_rendered()
 
-    def _settle(self) -> None:
+    def _free_rendered(self) -> None:
         """Free the portion once nothing is left to render."""
         if self._portion is not None and self.is_hashed and self.is_whole:
             self.size -= self._portion.stored_bytes

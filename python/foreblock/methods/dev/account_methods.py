@@ -15,7 +15,7 @@ from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.dev.commanding import (
-    done_or_answered,
+    execute_now_or_later,
     write_bool,
     write_true,
 )
@@ -60,26 +60,28 @@ class ImpersonationMethods:
 
     def impersonate(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Accept transactions of this account without a signature."""
-        return done_or_answered(self._commands, Impersonate(address(_read_account(raw).address, 0)))
+        return execute_now_or_later(
+            self._commands, Impersonate(address(_read_account(raw).address, 0))
+        )
 
     def stop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Accept transactions of this account with a signature only."""
         who = address(_read_account(raw).address, 0)
-        return done_or_answered(self._commands, Impersonate(who, is_on=False))
+        return execute_now_or_later(self._commands, Impersonate(who, is_on=False))
 
     def impersonate_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Accept transactions of every account without a signature, or stop doing so."""
-        return done_or_answered(self._commands, ImpersonateAll(_read_switch(raw).is_on))
+        return execute_now_or_later(self._commands, ImpersonateAll(_read_switch(raw).is_on))
 
     def add_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Accept transactions of this account without a signature (Ganache)."""
         who = address(_read_passphrase(raw).address, 0)
-        return done_or_answered(self._commands, Impersonate(who), write_true)
+        return execute_now_or_later(self._commands, Impersonate(who), write_true)
 
     def remove_account(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Accept transactions of this account with a signature only (Ganache)."""
         who = address(_read_passphrase(raw).address, 0)
-        return done_or_answered(self._commands, Impersonate(who, is_on=False), write_true)
+        return execute_now_or_later(self._commands, Impersonate(who, is_on=False), write_true)
 
     def unlock(self, view: LedgerView, raw: Raw) -> bytes:
         """True for an account that the service sends for; accounts are never locked."""
@@ -152,23 +154,25 @@ class DropMethods:
 
     def drop(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Drop a transaction from the pool; returns its hash, or null if it does not wait."""
-        return done_or_answered(
+        return execute_now_or_later(
             self._commands, DropTransactions(hash=read_hash(raw)), _first_or_null
         )
 
     def drop_as_hardhat(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Drop a transaction from the pool; returns true if it waited."""
-        return done_or_answered(self._commands, DropTransactions(hash=read_hash(raw)), write_bool)
+        return execute_now_or_later(
+            self._commands, DropTransactions(hash=read_hash(raw)), write_bool
+        )
 
     def drop_all(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Drop all transactions from the pool."""
         take_none(raw)
-        return done_or_answered(self._commands, DropTransactions())
+        return execute_now_or_later(self._commands, DropTransactions())
 
     def drop_of_sender(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Drop all transactions of an account from the pool."""
         sender = address(_read_sender(raw).address, 0)
-        return done_or_answered(self._commands, DropTransactions(sender=sender))
+        return execute_now_or_later(self._commands, DropTransactions(sender=sender))
 
 
 def _first_or_null(dropped: list[bytes]) -> bytes:

@@ -32,7 +32,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
     Number,
     answered,
-    done_or_answered,
+    execute_now_or_later,
     number,
     write_bool,
 )
@@ -160,12 +160,12 @@ class BranchMethods:
     def snapshot(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Remember the chain as it is; returns the id of the snapshot."""
         take_none(raw)
-        return done_or_answered(self._commands, TakeSnapshot(), _write_id)
+        return execute_now_or_later(self._commands, TakeSnapshot(), _write_id)
 
     def revert(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Make the chain what it was at a snapshot, which is used up by it."""
         wanted = number(_read_revert(raw).id, 0)
-        return done_or_answered(self._commands, Revert(wanted), write_bool)
+        return execute_now_or_later(self._commands, Revert(wanted), write_bool)
 
     def reset(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Begin the chain again on its genesis."""
@@ -252,7 +252,7 @@ class FaultMethods:
     def close_flashblock(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Close the open flashblock now, with what can run; returns its position and hash."""
         take_none(raw)
-        return answered(self._execute(CloseFlashblock()), _write_place)
+        return answered(self._execute(CloseFlashblock()), _write_position)
 
     def set_interval(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Close a flashblock at this interval in milliseconds; 0 closes them on demand only."""
@@ -272,7 +272,7 @@ class FaultMethods:
     def equivocate(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Announce another flashblock in place of the last one; returns its position and hash."""
         take_none(raw)
-        return answered(self._execute(Equivocate()), _write_place)
+        return answered(self._execute(Equivocate()), _write_position)
 
     def set_faults(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Let faults happen at these rates from now on, and no others."""
@@ -281,7 +281,7 @@ class FaultMethods:
         return answered(self._execute(SetFaults(words)))
 
 
-def _write_place(place: dict[str, Any]) -> bytes:
+def _write_position(place: dict[str, Any]) -> bytes:
     text = b'{"blockNumber":"0x%x","index":"0x%x","hash":"0x%s"}'
     return text % (place["block"], place["index"], place["hash"].hex().encode())
 

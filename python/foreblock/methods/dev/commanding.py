@@ -36,7 +36,7 @@ def word(value: int) -> bytes:
     return value.to_bytes(32)
 
 
-def done_or_answered(
+def execute_now_or_later(
     commands: Commands, command: AnyCommand, write: Callable[[Any], bytes] = lambda _: b"null"
 ) -> bytes | Awaitable[bytes]:
     """The JSON text of a command's result, without waiting if possible."""

@@ -18,7 +18,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
     U64,
     Number,
-    done_or_answered,
+    execute_now_or_later,
     number,
     write_bool,
     write_true,
@@ -100,7 +100,7 @@ class MiningMethods:
         timestamp = None if options.timestamp is None else _seconds(options.timestamp, 0)
         blocks = 1 if options.blocks is None else number(options.blocks, 0, "$.blocks")
         mined = Mine(max(blocks, 1), None, timestamp)
-        return done_or_answered(self._commands, mined, lambda _: b'"0x0"')
+        return execute_now_or_later(self._commands, mined, lambda _: b'"0x0"')
 
     def mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal this many blocks, `interval` seconds apart."""
@@ -108,17 +108,17 @@ class MiningMethods:
         blocks = 1 if params.blocks is None else number(params.blocks, 0)
         interval = None if params.interval is None else number(params.interval, 1)
         # viem says 0 for none; then a distance of blocks that was set is theirs.
-        return done_or_answered(self._commands, Mine(blocks, interval or None))
+        return execute_now_or_later(self._commands, Mine(blocks, interval or None))
 
     def interval_mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Seal the block in progress, as the clock would."""
         take_none(raw)
-        return done_or_answered(self._commands, Mine(), write_true)
+        return execute_now_or_later(self._commands, Mine(), write_true)
 
     def set_automine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let each transaction seal a block, or none: then blocks are mined on command only."""
         mining = "automine" if _read_switch(raw).is_on else "manual"
-        return done_or_answered(self._commands, SetMining(mining))  # type: ignore[arg-type]
+        return execute_now_or_later(self._commands, SetMining(mining))  # type: ignore[arg-type]
 
     def get_automine(self, view: LedgerView, raw: Raw) -> bytes:
         """True if each transaction seals a block."""
@@ -130,7 +130,7 @@ class MiningMethods:
         """Seal a block at this interval in seconds; 0 seals blocks on command only."""
         seconds = number(_read_amount(raw).value, 0, most=3_600)
         command = SetMining("clock", seconds) if seconds else SetMining("manual")
-        return done_or_answered(self._commands, command)
+        return execute_now_or_later(self._commands, command)
 
     def get_interval_mining(self, view: LedgerView, raw: Raw) -> bytes:
         """The seconds from block to block, or null if no clock seals blocks."""
@@ -144,17 +144,19 @@ class MiningMethods:
         """Let the time of the chain run this many seconds further ahead; returns the total."""
         seconds = number(_read_amount(raw).value, 0)
         command = IncreaseTime(seconds)
-        return done_or_answered(self._commands, command, lambda total: b"%d" % total)
+        return execute_now_or_later(self._commands, command, lambda total: b"%d" % total)
 
     def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this timestamp; time continues from it."""
         timestamp = _seconds(_read_amount(raw).value, 0)
-        return done_or_answered(self._commands, SetNextTimestamp(timestamp))
+        return execute_now_or_later(self._commands, SetNextTimestamp(timestamp))
 
     def set_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let the time of the chain be this now; returns by how many seconds it changed."""
         timestamp = _seconds(_read_amount(raw).value, 0)
-        return done_or_answered(self._commands, SetTime(timestamp), lambda changed: b"%d" % changed)
+        return execute_now_or_later(
+            self._commands, SetTime(timestamp), lambda changed: b"%d" % changed
+        )
 
     def set_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let each block be this many seconds after the one before, whatever the clock says."""
@@ -165,39 +167,39 @@ class MiningMethods:
         return self._set_interval(number(_read_amount(raw).value, 0) // MILLISECONDS)
 
     def _set_interval(self, seconds: int) -> bytes | Awaitable[bytes]:
-        return done_or_answered(self._commands, SetTimestampInterval(seconds))
+        return execute_now_or_later(self._commands, SetTimestampInterval(seconds))
 
     def remove_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let timestamps follow the clock again; returns true if they did not."""
         take_none(raw)
-        return done_or_answered(self._commands, SetTimestampInterval(None), write_bool)
+        return execute_now_or_later(self._commands, SetTimestampInterval(None), write_bool)
 
     def set_next_base_fee(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this base fee, whatever the rule says."""
         fee = number(_read_amount(raw).value, 0)
-        return done_or_answered(self._commands, NextBlock(base_fee=fee))
+        return execute_now_or_later(self._commands, NextBlock(base_fee=fee))
 
     def set_min_gas_price(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let no base fee be below this, from the next block on."""
         fee = number(_read_amount(raw).value, 0)
-        return done_or_answered(self._commands, NextBlock(minimum_base_fee=fee), write_true)
+        return execute_now_or_later(self._commands, NextBlock(minimum_base_fee=fee), write_true)
 
     def set_gas_limit(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress, and all after it, this gas limit."""
         limit = number(_read_amount(raw).value, 0)
         if not limit:
             refuse(0, "", "a block needs some gas")
-        return done_or_answered(self._commands, NextBlock(gas_limit=limit), write_true)
+        return execute_now_or_later(self._commands, NextBlock(gas_limit=limit), write_true)
 
     def set_coinbase(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Let fees of the block in progress, and of all after it, go to this address."""
         coinbase = address(_read_coinbase(raw).address, 0)
-        return done_or_answered(self._commands, NextBlock(coinbase=coinbase))
+        return execute_now_or_later(self._commands, NextBlock(coinbase=coinbase))
 
     def set_prev_randao(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Give the block in progress this randomness."""
         value = hash32(_read_randao(raw).value, 0)
-        return done_or_answered(self._commands, NextBlock(prev_randao=value))
+        return execute_now_or_later(self._commands, NextBlock(prev_randao=value))
 
 
 def _seconds(value: Number, argument: int) -> int:

@@ -22,7 +22,7 @@ from foreblock.methods.calls.call_methods import UNCAPPED
 from foreblock.methods.dev.commanding import (
     U256,
     Number,
-    done_or_answered,
+    execute_now_or_later,
     number,
     word,
     write_true,
@@ -98,7 +98,7 @@ class StateEditMethods:
         params = _read_nonce(raw)
         nonce = number(params.nonce, 1)
         command = SetAccount(address(params.address, 0), nonce=nonce)
-        return done_or_answered(self._commands, command)
+        return execute_now_or_later(self._commands, command)
 
     def set_code(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set the code of an account; its storage stays."""
@@ -106,19 +106,21 @@ class StateEditMethods:
         code = data(_prefixed(params.code), 1)
         if len(code) > MOST_CODE:
             refuse(1, "", f"{len(code)} bytes of code are too many, the most is {MOST_CODE}")
-        return done_or_answered(self._commands, SetAccount(address(params.address, 0), code=code))
+        return execute_now_or_later(
+            self._commands, SetAccount(address(params.address, 0), code=code)
+        )
 
     def set_storage_at(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Set one slot of an account to a word."""
         params = _read_storage(raw)
         key, value = word(number(params.slot, 1, most=U256)), word(slot(params.value, 2))
         command = SetAccount(address(params.address, 0), storage={key: value})
-        return done_or_answered(self._commands, command, write_true)
+        return execute_now_or_later(self._commands, command, write_true)
 
     def _all(self, commands: list[SetAccount | AddBalance]) -> bytes | Awaitable[bytes]:
         if len(commands) == 1:
-            return done_or_answered(self._commands, commands[0])
-        return done_or_answered(self._commands, SetAccounts(commands))
+            return execute_now_or_later(self._commands, commands[0])
+        return execute_now_or_later(self._commands, SetAccounts(commands))
 
 
 def _amount(params: BalanceParams) -> int:

@@ -98,7 +98,7 @@ class Delivery:
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
         self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
-        self._unsettled: Final[set[Kind]] = set()  # kinds that subscribers have joined or left
+        self._outdated: Final[set[Kind]] = set()  # kinds that subscribers have joined or left
         self._is_due = False  # there is more to do than to wait for a commit
         self._is_joined = False  # since the last delivery began
         self._wait: asyncio.Future[None] | None = None
@@ -110,7 +110,7 @@ class Delivery:
     def add(self, subscriber: Subscriber, kind: Kind, wanted: Wanted, position: Cursor) -> None:
         """Notify a subscriber of what comes after this position."""
         wanted = kind.join(wanted)
-        self._unsettled.add(kind)
+        self._outdated.add(kind)
         cohort = self._cohorts.get((kind.track, position))
         if cohort is None:
             cohort = self._cohorts[kind.track, position] = Cohort(kind.track, position)
@@ -129,48 +129,48 @@ class Delivery:
         cohort, kind, wanted = found
         cohort.remove(subscriber, kind, wanted)
         kind.leave(wanted)
-        self._unsettled.add(kind)
+        self._outdated.add(kind)
         if not cohort.size and self._cohorts.get((cohort.track, cohort.position)) is cohort:
             del self._cohorts[cohort.track, cohort.position]
         self._wake()
 
     def _wake(self) -> None:
         if self._wait is not None:
-            _settle(self._wait)
+            _resolve(self._wait)
 
     async def _run(self) -> None:
         """Deliver each commit while there are subscribers."""
         known: int | None = None
         with self._commits.following():
-            while self._where or self._unsettled:
+            while self._where or self._outdated:
                 self._is_joined = False
                 commit = last_commit(self._open_view)
                 if commit is not None and (commit != known or self._is_due):
                     known, self._is_due = commit, False
                     await self.deliver()
-                await self._settle_kinds()
-                if self._where and not self._unsettled and not self._is_joined:
+                await self._update_kinds()
+                if self._where and not self._outdated and not self._is_joined:
                     await self._wait_for(commit)
 
     async def _wait_for(self, commit: int | None) -> None:
         """Return at another commit, when subscribers change, or when it is time to retry."""
         self._wait = self._commits.changed(commit)
         loop, seconds = asyncio.get_running_loop(), THRESHOLDS.commit_poll_seconds
-        retry = loop.call_later(seconds, _settle, self._wait) if self._is_due else None
+        retry = loop.call_later(seconds, _resolve, self._wait) if self._is_due else None
         try:
             await self._wait
         finally:
             if retry is not None:
                 retry.cancel()
 
-    async def _settle_kinds(self) -> None:
-        for kind in list(self._unsettled):
-            self._unsettled.discard(kind)
-            is_settled = False
+    async def _update_kinds(self) -> None:
+        for kind in list(self._outdated):
+            self._outdated.discard(kind)
+            is_updated = False
             with suppress(TimedOut):
-                is_settled = await self._read(kind.settle())
-            if not is_settled:
-                self._unsettled.add(kind)
+                is_updated = await self._read(kind.update())
+            if not is_updated:
+                self._outdated.add(kind)
 
     async def deliver(self) -> None:
         """Bring all cohorts to the end of the chain."""
@@ -312,6 +312,6 @@ def _ending(text: bytes, cursor: str) -> bytes:
     return b"".join((text, b',"cursor":"', cursor.encode(), b'"}}'))
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

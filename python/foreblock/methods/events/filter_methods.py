@@ -97,7 +97,7 @@ class FilterMethods:
 
     def get_changes(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The changes since the last poll, or since the filter was made."""
-        return self._give(self._poll(view, _read_id(raw).id))
+        return self._reply(self._poll(view, _read_id(raw).id))
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All logs that a filter names, those of past blocks too."""
@@ -108,7 +108,7 @@ class FilterMethods:
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """True if the filter existed; it is removed."""
-        return self._give(self._remove(_read_id(raw).id))
+        return self._reply(self._remove(_read_id(raw).id))
 
     def _find(self, view: LedgerView, found: StoredFilter) -> bytes | Awaitable[Text]:
         if found.kind != "logs":
@@ -122,13 +122,13 @@ class FilterMethods:
             yield from self._patiently(partial(self._table.add, name, found))
             return b'"%b"' % name.encode()
 
-        return self._give(add())
+        return self._reply(add())
 
     def _remove(self, name: str) -> Steps[Text]:
         was_there = yield from self._patiently(partial(self._table.remove, name))
         return b"true" if was_there else b"false"
 
-    def _give(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
+    def _reply(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
         return self._scheduler.coalesce((self, object()), lambda: steps)
 
     def _patiently(self, attempt: Callable[[], T]) -> Steps[T]:

@@ -171,7 +171,7 @@ class _Forms:
         if not wanted.full:
             texts = portion.items.hashes(start, stop).split(b",") if stop > start else []
         elif wanted.of_pool:
-            texts = [_without_place(each) for each in self._fragments(priced=False)]
+            texts = [_without_position(each) for each in self._fragments(priced=False)]
         else:
             texts = [
                 self._with_logs(place, fragment)
@@ -198,7 +198,7 @@ class _Forms:
         return b'%b,"logs":%b}' % (whole_text[:-1], shapes.array(self._logs.get(place, [])))
 
 
-def _without_place(fragment: bytes) -> bytes:
+def _without_position(fragment: bytes) -> bytes:
     return b"".join((_NO_PLACE, fragment[fragment.index(_AFTER_PLACE) :], b"}"))
 
 

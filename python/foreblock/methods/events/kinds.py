@@ -62,7 +62,7 @@ class Kind:
     def leave(self, wanted: Wanted) -> None:
         """Note that a subscriber has left, with what `join` returned."""
 
-    def settle(self) -> Steps[bool]:
+    def update(self) -> Steps[bool]:
         """Do some of what is left to do after subscribers joined and left; true if all is done."""
         yield from ()
         return True

@@ -9,7 +9,7 @@ A key is a hash of a value with the process's own seed: clients cannot choose va
 collide. A filter that is found by a key may still not match.
 
 Listing a filter takes time in proportion to its size. `add` and `remove` only record that it is
-due, and `settle` does it in steps. Until a filter is listed, each log is matched with it.
+due, and `update` does it in steps. Until a filter is listed, each log is matched with it.
 """
 
 import hashlib
@@ -106,16 +106,16 @@ class LogIndex:
             else:
                 self._removed[wanted.id] = wanted
 
-    def settle(self) -> Steps[bool]:
+    def update(self) -> Steps[bool]:
         """List some filters that were added, unlist some that were removed; true if all are.
 
         Steps that were not finished are begun again by the next call.
         """
-        for wanted in list(islice(self._unlisted.values(), THRESHOLDS.settled_filters)):
+        for wanted in list(islice(self._unlisted.values(), THRESHOLDS.listed_filters)):
             yield from self._list(wanted)
             if wanted.holders:
                 del self._unlisted[wanted.id]
-        for wanted in list(islice(self._removed.values(), THRESHOLDS.settled_filters)):
+        for wanted in list(islice(self._removed.values(), THRESHOLDS.listed_filters)):
             yield from self._unlist(wanted)
             if wanted.holders == 0:
                 del self._removed[wanted.id], self.known[wanted.id]

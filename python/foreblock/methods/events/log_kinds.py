@@ -78,9 +78,9 @@ class LogKind(Kind):
         """Remove a filter from the index."""
         self._index.remove(cast("LogsWanted", wanted))
 
-    def settle(self) -> Steps[bool]:
+    def update(self) -> Steps[bool]:
         """Bring a part of the index up to date."""
-        return self._index.settle()
+        return self._index.update()
 
     def render(
         self, view: LedgerView, event: Event, wanted: Collection[Wanted]

@@ -147,7 +147,7 @@ class SubscriptionMethods:
         name, given = _read_arguments(raw)
         if name == "syncing":
             _no_options(given)
-            return self._say_not_syncing(view)
+            return self._subscribe_syncing(view)
         read = self._kinds.get(name)
         if read is None:
             raise UnknownSubscription(name)
@@ -166,7 +166,7 @@ class SubscriptionMethods:
         self._subscribers.unsubscribe(view.client, _read_unsubscribe(raw).id)
         return b"true"
 
-    def _say_not_syncing(self, view: LedgerView) -> bytes:
+    def _subscribe_syncing(self, view: LedgerView) -> bytes:
         """There is never anything to catch up with, and that is all there is to say."""
         subscription = self._subscribers.subscribe(view.client, NOTIFICATION, self._delivery.remove)
 

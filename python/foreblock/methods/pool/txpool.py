@@ -153,9 +153,9 @@ class PoolMethods:
     def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The status of a transaction that the sequencer has and no sealed block does."""
         wanted = read_hash(raw)
-        return KNOWN if find_unsealed(view, wanted) is not None else self._look_for(wanted)
+        return KNOWN if find_unsealed(view, wanted) is not None else self._search_pool(wanted)
 
-    async def _look_for(self, transaction_hash: bytes) -> bytes:
+    async def _search_pool(self, transaction_hash: bytes) -> bytes:
         return UNKNOWN if await self._pool.find(transaction_hash) is None else KNOWN
 
     async def _count(self, view: LedgerView) -> bytes:

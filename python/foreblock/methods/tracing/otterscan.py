@@ -198,15 +198,15 @@ class OtterscanSearchMethods:
         newest = view.shown.number
         is_first = block == 0 or block > newest
         numbers = range(newest if is_first else block - 1, 0, -1)
-        return self._give(view, wanted, numbers, size, is_edge=is_first)
+        return self._reply(view, wanted, numbers, size, is_edge=is_first)
 
     def after(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """A page of the transactions that touch an address, in blocks after one."""
         wanted, block, size = _read(raw)
         numbers = range(block + 1, view.shown.number + 1)
-        return self._give(view, wanted, numbers, size, is_edge=block == 0)
+        return self._reply(view, wanted, numbers, size, is_edge=block == 0)
 
-    def _give(
+    def _reply(
         self, view: LedgerView, wanted: bytes, numbers: range, size: int, *, is_edge: bool
     ) -> bytes | Awaitable[Text]:
         begin = partial(self._search, view, wanted, numbers, size, is_edge=is_edge)

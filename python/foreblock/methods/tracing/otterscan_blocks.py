@@ -87,7 +87,7 @@ class OtterscanBlockMethods:
         if block is None:
             return b"null"
         steps = self._page(view, block, params.page_number, params.page_size)
-        return self._give(steps)
+        return self._reply(steps)
 
     def header_by_number(self, view: LedgerView, raw: Raw) -> bytes:
         """The header of a block, or null."""
@@ -99,9 +99,9 @@ class OtterscanBlockMethods:
 
     def _details(self, view: LedgerView, named: BlockName | int) -> bytes | Awaitable[Text]:
         block = _find(view, named)
-        return b"null" if block is None else self._give(self._describe(view, block))
+        return b"null" if block is None else self._reply(self._describe(view, block))
 
-    def _give(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
+    def _reply(self, steps: Steps[Text]) -> bytes | Awaitable[Text]:
         text = self._scheduler.read(steps)
         return self._scheduler.send_text(text) if isinstance(text, list) else text
 

@@ -30,14 +30,14 @@ def reset(_: Reset, sequencer: Sequencer) -> None:
     """Begin the chain again on its genesis, as another instance, with an empty pool."""
     _check_kept(sequencer, 0)
     sequencer.rewriter.reset(secrets.token_bytes(32))
-    sequencer.settle()
+    sequencer.run_immediate()
 
 
 @executes(Rollback)
 def roll_back(command: Rollback, sequencer: Sequencer) -> None:
     """Abandon sealed blocks with what is in them; what is not sealed yet waits again."""
     sequencer.rewriter.roll_back(_fork(sequencer, command.depth, "Rollback"))
-    sequencer.settle()
+    sequencer.run_immediate()
 
 
 @executes(SetHead)
@@ -57,7 +57,7 @@ def reorganize(command: Reorganize, sequencer: Sequencer) -> None:
     if command.depth:
         placed = _placed(command)
         sequencer.rewriter.reorganize(command.depth, placed, put_back=command.put_back)
-        sequencer.settle()
+        sequencer.run_immediate()
 
 
 def _fork(sequencer: Sequencer, depth: int, what: str) -> int:

@@ -22,7 +22,7 @@ def close_flashblock(_: CloseFlashblock, sequencer: Sequencer) -> Position:
 def restart_block(_: RestartBlock, sequencer: Sequencer) -> None:
     """Abandon the block in progress and begin it again; its transactions wait again."""
     sequencer.restart_block()
-    sequencer.settle()
+    sequencer.run_immediate()
 
 
 @executes(DropTail)
@@ -34,7 +34,7 @@ def drop_tail(_: DropTail, sequencer: Sequencer) -> None:
             f"block {block.number} has no flashblock after its first that could be left out"
         )
     sequencer.drop_tail()
-    sequencer.settle()
+    sequencer.run_immediate()
 
 
 @executes(Equivocate)

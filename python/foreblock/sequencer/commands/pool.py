@@ -63,7 +63,7 @@ def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
         sequencer.submit(transaction, may_replace=False)
     except PoolRefusal as refusal:
         return str(refusal)
-    sequencer.settle()
+    sequencer.run_immediate()
     return transaction.hash
 
 

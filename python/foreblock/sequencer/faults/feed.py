@@ -150,7 +150,7 @@ class FaultyFeed:
         self._waiting: list[Sending] = []  # in the order in which they go out
         self._other: Flashblock | None = None  # for the place that is published next
 
-    def strike(self, faults: Faults) -> None:
+    def set_faults(self, faults: Faults) -> None:
         """Let these faults happen from now on; what was held back goes out first."""
         for flashblock in self._faults.release():
             self._server.publish(flashblock)
