@@ -2,7 +2,7 @@
 
 
 def __getattr__(name: str) -> str:
-    """`__version__`, looked up when asked for: that takes longer than all other imports."""
+    """`__version__`, read on first use: that takes longer than all other imports."""
     if name != "__version__":
         raise AttributeError(name)
     from importlib.metadata import version  # noqa: PLC0415 - the point of it

@@ -241,7 +241,7 @@ class SetHead(Command, frozen=True):
 
 
 class Reorganize(Command, frozen=True):
-    """Replace this many sealed blocks by as many others.
+    """Replace this many sealed blocks by the same number of others.
 
     `placed` are transactions for blocks of the new branch, counted from 0. Those of
     abandoned blocks that are not placed go back to the pool with `put_back`.

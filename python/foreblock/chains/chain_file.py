@@ -75,7 +75,7 @@ class ForkTimes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FeeConstants(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the base fee moves; from Holocene on headers say it."""
+    """How the base fee moves; from Holocene on headers contain it."""
 
     elasticity: Divisor
     denominator: Divisor

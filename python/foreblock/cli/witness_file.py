@@ -184,7 +184,7 @@ def _whole(file: JsonValue, chain: ChainFacts | None) -> WitnessedBlock:
 
 
 def _texts(listed: JsonValue) -> list[bytes]:
-    """Bytes in a list, or by their hashes as older nodes have it."""
+    """Bytes in a list, or by their hashes as older nodes write them."""
     if isinstance(listed.value, dict):
         return [text.data() for _, text in listed.items()]
     return [text.data() for text in listed.elements()]

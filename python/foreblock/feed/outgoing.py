@@ -157,7 +157,7 @@ def rpc_answer(message: bytes | str, address: str) -> bytes | None:
 def rpc_http_answer(data: bytes, address: str) -> bytes | None:
     """Return the answer to the first bytes of a POST; None for other bytes.
 
-    Its status is 200, as for every error of JSON-RPC: clients show what the text says.
+    Its status is 200, as for every error of JSON-RPC: clients show its text.
     """
     if not data.startswith(_POST):
         return None

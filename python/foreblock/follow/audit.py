@@ -2,7 +2,7 @@
 
 Values without a proof are used at once and recorded here. Slice by slice they are then proven, at
 the block that was the latest when they arrived or at a later one, and compared with what is known
-here of that block. If one differs, everything known may depend on it: the network begins again, and
+here of that block. If one differs, everything known may depend on it: the network restarts, and
 accepts nothing unproven for a minute.
 
 If values become too old or too many to be proven in time, only proven values are accepted until the
@@ -26,7 +26,7 @@ from foreblock.status.network_status import UNTRUE, AuditStatus
 from foreblock.types import Account, keccak256
 from foreblock.upstream.budget import Purpose
 
-MOST_CLAIMS: Final = 65_536  # that wait; more are not believed
+MOST_CLAIMS: Final = 65_536  # that wait; further ones are not accepted
 SLICE_ACCOUNTS: Final = 16
 SLICE_SLOTS: Final = 1024
 NEWEST: Final = 3  # further blocks at which proofs are requested
@@ -47,7 +47,7 @@ class Claim(NamedTuple):
 
 
 class RefutedClaim(NamedTuple):
-    """A value that was used and is not true."""
+    """A value that was used and is wrong."""
 
     what: str
     source: str
@@ -57,7 +57,7 @@ class StateAudit:
     """The values of one network that wait for their proofs."""
 
     def __init__(self, prover: Fetcher, clock: Clock, seconds: float) -> None:
-        """`prover` fetches proofs; a value should have its own after so many `seconds`."""
+        """`prover` fetches proofs; a value should be proven within `seconds`."""
         self.prover: Final = prover
         self._clock: Final = clock
         self._seconds: Final = seconds
@@ -70,7 +70,7 @@ class StateAudit:
         self.last_untrue = ""
 
     def begin(self, epoch: int) -> None:
-        """Begin with nothing believed, in another epoch."""
+        """Discard all claims, in another epoch."""
         self._epoch = epoch
         self._claims = {}
         self._oldest = None
@@ -102,7 +102,7 @@ class StateAudit:
         )
 
     def note(self, epoch: int, block: int, believed: FetchResult) -> None:
-        """Note values that are used and not proven; `block` is the latest one."""
+        """Record values that are used and not proven; `block` is the latest one."""
         if epoch != self._epoch:
             return
         now = self._now
@@ -120,7 +120,7 @@ class StateAudit:
     async def next_refuted(
         self, blocks: Callable[[], ExecutedBlocks], known: KnownAt
     ) -> RefutedClaim:
-        """Prove slice after slice, until something is not true."""
+        """Prove slice after slice, until a value is wrong."""
         while True:
             await self._came.wait()
             if not self._claims:
@@ -184,7 +184,7 @@ class StateAudit:
         known: KnownAt,
         claims: Mapping[Key, Claim],
     ) -> RefutedClaim | None:
-        """Settle the claims that a proof is about; the first one that is untrue is given."""
+        """Check the claims that a proof covers; return the first one that is wrong."""
         number = roots.get(keccak256(proof.nodes[0])) if proof.nodes else None
         if number is None:
             self.counters["of another block"] += 1
@@ -199,7 +199,7 @@ class StateAudit:
             try:
                 value = known(number, key)
             except StateMissing:
-                self._claims.pop(key, None)  # what was believed is forgotten already
+                self._claims.pop(key, None)  # the value was discarded already
                 continue
             except ForeblockError:
                 continue  # the state of that block is not kept any more
@@ -217,7 +217,7 @@ class StateAudit:
 
 
 def _proof_blocks(blocks: ExecutedBlocks, lowest: int) -> tuple[BlockAt, ...]:
-    """Where to ask for proofs: where nothing has changed since, then at the newest blocks."""
+    """The blocks to request proofs at: one since which nothing has changed, then the newest."""
     unchanged = [each for each in blocks.headers if each.number <= lowest][:1]
     chosen = [*unchanged, *blocks.headers[:NEWEST]]
     return tuple(dict.fromkeys(BlockAt(each.number, each.hash) for each in chosen))
@@ -241,7 +241,7 @@ def _proven(proof: ClaimedProof) -> Iterator[tuple[Key, Account | int | None]]:
 
 
 def _comparable(value: Account | int | None) -> tuple[int, int, bytes] | int:
-    """A value as others know it: an account that is empty is none, and none has a generation."""
+    """A value in comparable form: an empty account is a missing one; without generations."""
     if isinstance(value, int):
         return value
     return (0, 0, EMPTY_CODE) if value is None else (value.nonce, value.balance, value.code_hash)

@@ -31,10 +31,10 @@ from foreblock.upstream.json_rpc import RefusalKind
 PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
 BATCHES: Final = (2, 10, 50, 100)
 NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")
-# OP: the contract that every block writes to, so that even an endpoint that knows little has it.
+# OP: a contract that every block writes to, so that even a pruned endpoint has it.
 BUSY: Final = bytes.fromhex("4200000000000000000000000000000000000015")
 BUSY_SLOT: Final = 0
-_MADE_UP: Final = b"\xfe" * 32  # the hash of no block
+_MADE_UP: Final = b"\xfe" * 32  # a hash that no block has
 _BEHIND: Final = 2  # blocks below the tip that are requested, for endpoints of many nodes
 _UNBORN: Final = (1 << 53) - 1  # a number that no block has
 SLOT: Final = 7
@@ -46,7 +46,7 @@ _TWO_VALUES: Final = GetStorageValues({NOBODY: (0, SLOT)})
 
 
 class Asking(NamedTuple):
-    """A request of a probe; `copies` above 1 asks for a batch of so many."""
+    """A request of a probe; `copies` above 1 sends a batch of that size."""
 
     method: str
     params: tuple[object, ...] = ()
@@ -113,11 +113,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
 
 def probing(*, whole: bool) -> Probing:
-    """The requests, in order; ends with what is known. Raises `RefusedAnswer`.
+    """Yield the requests, in order; return the abilities. Raises `RefusedAnswer`.
 
-    Only what no endpoint can lack is raised: its chain id, its latest block. Unless the `whole`
-    is wanted, it ends with what a plan needs: the best form of blocks, and whether proofs are of
-    the tip only.
+    Only what no endpoint can lack is raised: its chain id, its latest block. Unless `whole` is set,
+    it ends with what a plan needs: the best form of blocks, and whether proofs are of the tip only.
     """
     reasons: dict[str, str] = {}
     first = yield [*_FIRST, *(Asking("eth_chainId", (), size) for size in BATCHES)]
@@ -191,7 +190,7 @@ class _AboutBlock(NamedTuple):
 def _forms(
     at: BlockAt, reasons: dict[str, str], *, whole: bool
 ) -> Generator[Sequence[Asking], Sequence[ProbeResult], tuple[tuple[BlockForm, ...], _AboutBlock]]:
-    """The forms in which a block can be named: taken, and refused for a block that is not.
+    """The accepted forms of a block parameter: used for a known block, refused for an unknown one.
 
     Other requests about a block are sent with the first form, or after the accepted one.
     """
@@ -260,7 +259,7 @@ def _depth(tip: BlockAt, at: BlockAt | None, result: _AboutBlock, reasons: dict[
     """Return how far below the tip blocks are proven, of those that were requested."""
     if tip.number < _BEHIND:
         return 0
-    # Where it has no such block, that says nothing about proofs.
+    # A missing block is no statement about proofs.
     return _BEHIND if at is None or _is_proven(result.proof, _BEHIND, reasons) else 0
 
 
@@ -285,7 +284,7 @@ def _far_proofs(
         try:
             at = _head(tip.number - depth, result)
         except RefusedAnswer:
-            return depth  # it has no such block, which says nothing about proofs
+            return depth  # a missing block is no statement about proofs
         (result,) = yield [_proof(at.parameter(form))]
         if not _is_proven(result, depth, reasons):
             break
@@ -294,7 +293,7 @@ def _far_proofs(
 
 
 def _witness(reasons: dict[str, str]) -> Generator[Sequence[Asking], Sequence[ProbeResult], bool]:
-    """Return True if the method exists: about a missing block it returns another error."""
+    """Return True if the method exists: for a missing block it returns another error."""
     (result,) = yield [Asking("debug_executionWitness", (format_quantity(_UNBORN),))]
     if not isinstance(result, RefusedAnswer):
         return True

@@ -1,6 +1,6 @@
 """Request the keys of one job from one upstream: plan, send, read, and degrade if it refuses.
 
-The outcome holds what the upstream said, and why the rest is missing. Nothing is raised: another
+The outcome has the upstream's claims, and why the rest is missing. Nothing is raised: another
 upstream may have the rest.
 """
 
@@ -26,7 +26,7 @@ from foreblock.upstream.json_rpc import RefusalKind
 TRIES: Final = 6  # at one upstream, each narrower than the one before
 # Refusals that show that a kind of request does not work.
 KIND_REFUSALS: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
-# What is refused so will be refused again; anything else may be an accident.
+# A request refused for these reasons will be refused again; others may be accidents.
 SETTLED: Final = frozenset(
     {
         RefusalKind.NO_METHOD,
@@ -41,9 +41,9 @@ _DEAREST: Final = price("eth_call")
 
 
 class FetchJob(NamedTuple):
-    """Keys that are wanted, at one of these blocks, the best first.
+    """Keys to fetch, at one of these blocks, the best first.
 
-    `until` is when they are of no use any more, in seconds of the monotonic clock.
+    After `until`, in seconds of the monotonic clock, they are of no use.
     """
 
     wanted: StateKeys
@@ -62,7 +62,7 @@ class AttemptOutcome(NamedTuple):
 
 
 async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
-    """Ask one upstream for all of it."""
+    """Request all of it from one upstream."""
     found, why, back, apart, doubted, may_change = FetchResult(), "", 0, False, False, False
     try:
         await upstream.probe()
@@ -79,7 +79,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
             may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
         elif not requests:
             return AttemptOutcome(found, why or "it cannot say that", may_change)
-        # Where blocks below the tip are proven, a state that is not there is one of some keys.
+        # If blocks below the tip are proven, a missing state is one of some keys only.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
         settled = lasting_refusals(requests, kinds)
@@ -93,7 +93,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
             break
         limits, back = following
         if limits != upstream.limits and not doubted:
-            doubted = True  # it could when it was probed: this may have been the weather
+            doubted = True  # it could when it was probed: this may be temporary
         else:
             upstream.degrade(limits)
     return AttemptOutcome(found, why, may_change)

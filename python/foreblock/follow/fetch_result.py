@@ -1,12 +1,12 @@
 """The claims of upstreams about keys, until they are proven or trusted. Values. No I/O.
 
-A key that is not in a `FetchResult` is not known: nothing here is ever zero or absent because
-something failed.
+A key that is not in a `FetchResult` is not known: no value is zero or absent because something
+failed.
 
 Proofs of blocks that are not executed here yet wait in `PendingProofs`: an upstream may be ahead,
-or prove its tip only. At that block a key may have another value than here, so such a proof shows
-nothing by itself. If its nodes fit a block that is here, it is rebased to that block. Otherwise it
-is kept until its own block arrives: requesting it again would never end with a tip that moves on.
+or prove its tip only. At that block a key may have another value, so such a proof shows nothing by
+itself. If its nodes fit a known block, it is rebased to that block. Otherwise it is kept until its
+own block arrives: requesting it again would never end with a tip that moves on.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ _NO_SLOTS: Final[frozenset[int]] = frozenset()
 
 
 class ClaimedAccount(NamedTuple):
-    """An account as an endpoint gives it; the root is None if the endpoint did not say."""
+    """An account as an endpoint returns it; the root is None if the response has none."""
 
     nonce: int
     balance: int
@@ -51,13 +51,13 @@ class ClaimedSlot(NamedTuple):
 
 
 class ClaimedProof(NamedTuple):
-    """An answer to eth_getProof; everything in it is a claim until the nodes are checked."""
+    """A response of eth_getProof; everything in it is a claim until the nodes are checked."""
 
     address: bytes
     account: ClaimedAccount
     nodes: tuple[bytes, ...]
     slots: tuple[ClaimedSlot, ...]
-    source: str = ""  # the upstream that gave it, to be reported if it is not true
+    source: str = ""  # its upstream, to be reported if it is wrong
 
     def slot_nodes(self) -> list[tuple[int, list[bytes]]]:
         """Return the slots, each with its nodes, as the engine takes them."""
@@ -70,7 +70,7 @@ class ClaimedProof(NamedTuple):
 
 
 class ClaimedHeader(NamedTuple):
-    """A block whose header has this hash; whether it is an ancestor, the chain of parents says."""
+    """A block whose header has this hash; the chain of parents shows whether it is an ancestor."""
 
     number: int
     hash: bytes
@@ -79,7 +79,7 @@ class ClaimedHeader(NamedTuple):
 
 
 class FetchResult:
-    """Values by key; made by one reader and merged by another, then handed over."""
+    """Values by key; made by one reader, merged by another, then passed on."""
 
     __slots__ = ("accounts", "codes", "codes_of", "headers", "proofs", "said_by", "slots")
 
@@ -94,25 +94,25 @@ class FetchResult:
         self.said_by: dict[bytes, str] = {}
 
     def put_proof(self, proof: ClaimedProof) -> None:
-        """Take a proof, and the values that it claims."""
+        """Add a proof and the values that it claims."""
         self.proofs.setdefault(proof.address, []).append(proof)
         self.accounts[proof.address] = proof.account
         if proof.slots:
             self.put_slots(proof.address, ((each.slot, each.value) for each in proof.slots))
 
     def put_slots(self, address: bytes, values: Iterable[tuple[int, int]]) -> None:
-        """Take values of slots."""
+        """Add values of slots."""
         self.slots.setdefault(address, {}).update(values)
 
     def put_code(self, address: bytes, code: bytes) -> bytes:
-        """Take the code of an account; returns its hash."""
+        """Add the code of an account; return its hash."""
         code_hash = keccak256(code)
         self.codes[code_hash] = code
         self.codes_of[address] = code_hash
         return code_hash
 
     def put_codes(self, codes: Iterable[bytes]) -> None:
-        """Take codes of no account in particular."""
+        """Add codes of no account in particular."""
         self.codes.update((keccak256(code), code) for code in codes)
 
     def merge(self, other: "FetchResult") -> None:
@@ -128,7 +128,7 @@ class FetchResult:
             self.proofs.setdefault(address, []).extend(proofs)
 
     def part(self, wanted: StateKeys, more: frozenset[int] = _NO_SLOTS) -> "FetchResult":
-        """Return the part about these keys, with the proofs of their accounts.
+        """Return the part about these keys, with the proofs and the slots `more` of their accounts.
 
         Of each of their accounts the slots `more` come along.
         """
@@ -170,7 +170,7 @@ class FetchResult:
         return bool(self.accounts or self.slots or self.codes or self.codes_of or self.headers)
 
 
-MOST_KEPT: Final = 2048  # proofs; those that came first are forgotten
+MOST_KEPT: Final = 2048  # proofs; the oldest are dropped
 LONGEST_KEPT: Final = 8  # blocks; one that has not come by then is of another branch
 
 Fit = Callable[[ClaimedProof], ClaimedProof | None]
@@ -192,7 +192,7 @@ class PendingProofs:
     """Those of one epoch."""
 
     def __init__(self, fit: Fit | None = None) -> None:
-        """`fit` gives a proof of the same keys at a block that is here, if the nodes allow it."""
+        """`fit` returns a proof of the same keys at a known block, if the nodes allow it."""
         self._fit: Final = fit
         self._kept: Final[deque[_WaitingProof]] = deque(maxlen=MOST_KEPT)
 
@@ -211,15 +211,15 @@ class PendingProofs:
     def ready_for(
         self, wanted: StateKeys, roots: Collection[bytes], latest: int
     ) -> Iterator[ClaimedProof]:
-        """Those about some of these keys whose block has come."""
+        """The proofs of these keys whose block is known now."""
         while self._kept and self._kept[0].came + LONGEST_KEPT < latest:
             self._kept.popleft()
         return (each.proof for each in self._kept if each.root in roots and each.is_about(wanted))
 
     def waited_for(self, roots: Collection[bytes], since: float) -> StateKeys:
-        """The keys of those that came since then and wait for their block.
+        """The keys of newer proofs that wait for their block.
 
-        To ask for them again would bring the same.
+        Requesting them again would return the same proofs.
         """
         slots: dict[bytes, set[int]] = {}
         for each in self._kept:

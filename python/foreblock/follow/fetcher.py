@@ -28,12 +28,12 @@ from foreblock.lru_cache import LruCache
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import BUDGET_SPENT
 
-MOST_KEYS: Final = 20_000  # as many as a run may want; later ones join the next
+MOST_KEYS: Final = 20_000  # the most of one run; later ones join the next
 LARGE: Final = 256  # keys of one want; a larger one is sent alone, so that no other waits for it
 
 
 class InFlightFetch:
-    """Keys that are gathered or requested, for all callers that wait for them."""
+    """Keys that are gathered or in flight, for all callers that wait for them."""
 
     def __init__(self, epoch: int, job: FetchJob) -> None:
         self.epoch: Final = epoch
@@ -68,7 +68,7 @@ class InFlightFetch:
 
 ROUNDS: Final = 2  # of one fetch, each over all upstreams
 ROUNDS_AFTER_FAILURES: Final = 6  # if responses were damaged or did not arrive
-MOST_ROUNDS: Final = 16  # where some rest meanwhile
+MOST_ROUNDS: Final = 16  # if circuits are open meanwhile
 SLICE: Final = 1024  # keys that are requested at a time; results are kept
 BETWEEN_ROUNDS: Final = 0.05  # seconds
 MOST_HOMES: Final = 65_536  # codes whose account is remembered
@@ -78,7 +78,7 @@ _MOST_CONTRACTS: Final = 65_536  # whose first slots were fetched
 class FetchOptions(Struct, frozen=True):
     """How state is fetched; times in seconds."""
 
-    proven: bool = True  # only what can be proven is of use
+    proven: bool = True  # only provable values are of use
     gather: float = 0.003
     first_slots: bool = True  # of new contracts, with their accounts
 
@@ -106,10 +106,10 @@ class Fetcher:
         seconds: float,
         epoch: int = 0,
     ) -> FetchResult:
-        """Return what was found of these keys within some seconds, all of it or a part.
+        """Fetch keys within some seconds; return the values that were found.
 
-        `at_blocks` are blocks at which every key has the value that is wanted, the best first.
-        Raises `UnitsSpent` or `NoUpstream` if nothing was found.
+        `at_blocks` are blocks at which every key has the requested value, the best first. Raises
+        `UnitsSpent` or `NoUpstream` if nothing was found.
         """
         if epoch != self._epoch:
             self._epoch = epoch
@@ -137,7 +137,7 @@ class Fetcher:
         return found
 
     async def probe(self) -> list[RefusedAnswer]:
-        """Find out at once what all upstreams can do; returns why some do not say it."""
+        """Probe all upstreams at once; return why some did not respond."""
         probes = (upstream.probe() for upstream in self.upstreams)
         said = await asyncio.gather(*probes, return_exceptions=True)
         for each in said:
@@ -157,9 +157,9 @@ class Fetcher:
         return any(each.shown == source and each.limits.tip_proofs for each in self.upstreams)
 
     def report_bad_data(self, source: str, why: str) -> None:
-        """The engine has checked something that this upstream said, and it is not true.
+        """Report a response of this upstream that the engine has refuted.
 
-        It is not used for a while: for a moment only if there is no other.
+        The upstream is not used for a while, or for a moment if there is no other.
         """
         now = self._now
         for upstream in self.upstreams:
@@ -190,7 +190,7 @@ class Fetcher:
         return with_first_slots(placed, self._contracts.keys())
 
     def _join(self, job: FetchJob, epoch: int) -> list[InFlightFetch]:
-        """The fetches that bring these keys: those that are out, and one for what is left."""
+        """The fetches of these keys: those in flight, and one for the rest."""
         joined, left = [], job.wanted
         for fetch in self._in_flight:
             if fetch.epoch != epoch or not fetch.is_sent:
@@ -207,7 +207,7 @@ class Fetcher:
     def _gather(self, job: FetchJob, epoch: int) -> InFlightFetch:
         for fetch in self._in_flight:
             is_same = fetch.epoch == epoch and fetch.job.at_blocks == job.at_blocks
-            # What is urgent does not wait until all is there that somebody else wants.
+            # An urgent fetch does not wait for keys of other callers.
             is_same = is_same and fetch.job.urgency.purpose == job.urgency.purpose
             if is_same and fetch.accepts(job):
                 fetch.join(job)
@@ -305,7 +305,7 @@ class Fetcher:
         return min(left, *(each.durations.hedge_after for each in running.values()))
 
     def _remember(self, found: FetchResult) -> None:
-        """Keep which account has which code, and which contracts had their first slots."""
+        """Remember accounts by code, and contracts whose first slots were fetched."""
         for address, account in found.accounts.items():
             self._homes.keep(account.code_hash, address)
         for address, slots in found.slots.items():
@@ -316,7 +316,7 @@ class Fetcher:
         now = self._now
         waits = [max(each.circuit.wait(now), each.budget.paused(now)) for each in self.upstreams]
         after = math.ceil(min(waits, default=0.0)) or 1
-        # What waited for units until the time was over has not said why.
+        # A request that waited for units until the deadline has no reason.
         is_waiting = not why and all(each.budget.wait(1, purpose, now) for each in self.upstreams)
         if is_waiting or BUDGET_SPENT in why:
             return UnitsSpent(after)

@@ -3,8 +3,8 @@
 Workers submit as to a sequencer of our own, so `eth_sendRawTransaction` and its variant that waits
 for the receipt work alike. A worker is notified before the transaction leaves this machine; from
 then on, a transaction that the endpoint does not clearly refuse has an unknown outcome and gets no
-response: the worker says so after its deadline. Nothing is sent twice on purpose. The URL appears
-in no response and no log: it may hold secrets.
+response: the worker reports that after its deadline. Nothing is sent twice deliberately. The URL
+appears in no response and no log: it may hold secrets.
 
 Nodes have no common codes for the outcome; `read_sent` reads it from code and words. Workers
 forward transactions as they are in blocks. Blobs are not part of blocks, so blob transactions are
@@ -77,7 +77,7 @@ def read_sent(status: int, body: bytes, transaction_hash: bytes) -> SentAnswer:
 
 
 def _of_whole(refused: RefusedAnswer) -> SentAnswer:
-    """A refusal without regard to the transaction, or something that is no answer."""
+    """A refusal independent of the transaction, or an invalid response."""
     if refused.kind in _TOO_MANY:
         return SentAnswer(SentOutcome.TOO_MANY, refused.why)
     if refused.kind in _CLOSED:
@@ -86,7 +86,7 @@ def _of_whole(refused: RefusedAnswer) -> SentAnswer:
 
 
 def _of_error(refused: RefusedAnswer) -> SentAnswer:
-    """An error instead of the hash: the endpoint has processed the request."""
+    """An error in place of the hash: the endpoint has processed the request."""
     if refused.kind in _TOO_MANY:
         return SentAnswer(SentOutcome.TOO_MANY, refused.why)
     code = _CODE.match(refused.why)
@@ -107,7 +107,7 @@ class Posting(Protocol):
     """Posts bodies to the endpoint."""
 
     async def post(self, body: bytes, seconds: float) -> HttpReply:
-        """Post a body; raises `RefusedAnswer` where nothing comes back."""
+        """Post a body; raises `RefusedAnswer` if there is no response."""
 
     def hide(self, text: str) -> str:
         """The text without the secrets of the URL."""
@@ -166,7 +166,7 @@ class TransactionForwarding:
             case SentOutcome.CLOSED:
                 request.refuse()
             case SentOutcome.UNKNOWN:
-                pass  # the worker says so after its deadline
+                pass  # the worker reports that after its deadline
         if answer.outcome in (SentOutcome.CLOSED, SentOutcome.UNKNOWN):
             log.warning(
                 "transaction_not_forwarded",

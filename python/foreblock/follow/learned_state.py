@@ -65,13 +65,13 @@ class LearnedState:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, about."""
+        """About how many bytes it uses."""
         return 0 if self._learned is None else self._learned.size
 
     def learn(self, view: LedgerView, values: KnownValues, at: ReadableBlock | None = None) -> None:
-        """Take what is unknown in this view, whose blocks the values come from.
+        """Accept values that are unknown in this view, whose blocks they come from.
 
-        Values that come from the block `at` are taken if they are unknown there.
+        Values of the block `at` are accepted if they are unknown there.
         """
         learned = self._of_epoch(view.base.epoch)
         slots = {address: list(keys) for address, keys in values.slots.items()}
@@ -89,7 +89,7 @@ class LearnedState:
             learned.put_block(number, block_hash)
 
     def put_nodes(self, view: LedgerView, nodes: Sequence[bytes]) -> None:
-        """Take trie nodes; they are right for every block."""
+        """Add trie nodes; they are valid for every block."""
         self._of_epoch(view.base.epoch).put_nodes(nodes)
 
     def _of_epoch(self, epoch: int) -> FetchedState:
@@ -151,7 +151,7 @@ def unpack_values(data: bytes) -> KnownValues:
         raise BusBroken(str(why)) from None
 
 
-MOST_PATHS: Final = 64  # accounts that one round asks for; each is a request
+MOST_PATHS: Final = 64  # accounts of one round; each is a request
 AT_ONCE: Final = 16
 
 Keys = dict[bytes, set[int]]
@@ -159,7 +159,7 @@ KeysAt = Mapping[int, Keys]  # by the number of the block at which they are requ
 
 
 class TrieNodeFetcher:
-    """Asks the upstreams of one network."""
+    """Requests trie nodes from the upstreams of one network."""
 
     def __init__(self, ledger: Ledger, learned: LearnedState, ask: AskUpstream) -> None:
         self._ledger: Final = ledger
@@ -184,7 +184,7 @@ class TrieNodeFetcher:
             self._learned.put_nodes(view, nodes)
 
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
-        """Know slots by proofs at these blocks. Raises as `fetch`, and `InvalidProofData`."""
+        """Learn slots by proofs at these blocks. Raises as `fetch`, and `InvalidProofData`."""
         for at_block, proof in await self._proofs(keys, seconds):
             with closing(self._ledger.view()) as view:
                 block = view.resolve(at_block.number)
@@ -203,7 +203,7 @@ class TrieNodeFetcher:
             return await asyncio.gather(*fetches)
 
     def _block_at(self, number: int) -> BlockAt | None:
-        """The block to ask at; None if the chain is another one by now."""
+        """The block to request at; None if the chain was replaced since."""
         with closing(self._ledger.view()) as view:
             try:
                 block = view.resolve(number)
@@ -217,7 +217,7 @@ class TrieNodeFetcher:
 
 
 def slots_before(missed: Sequence[MissingKeys]) -> KeysAt:
-    """The slots of accounts that have gone since, by the blocks at which they had not."""
+    """The slots of accounts that were deleted since, by the last blocks that had them."""
     keys: dict[int, Keys] = {}
     for each in missed:
         slots = each.slots

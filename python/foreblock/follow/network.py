@@ -1,8 +1,8 @@
 """The process of a network that follows a public chain: feeds, upstreams, and one thread.
 
 As `feed_network`, with a state that is known in part. The loop fetches the state that messages and
-blocks miss, and they run again when it is known; the thread waits for nothing. Workers that miss
-state ask here too (`worker_requests`), and what they receive is kept for all.
+blocks miss, and they run again when it is known; the thread does not wait. Workers request missing
+state here too (`worker_requests`), and the values are shared by all.
 
 If the chain cannot be followed any further, because it forked below the base, is too far ahead, or
 its state cannot be fetched, the store restarts at another block (`sealed_blocks`).
@@ -61,10 +61,11 @@ log = structlog.get_logger()
 
 MOST_LEARNING: Final = 4  # fetches for messages at the same time
 _FETCH_WAITS: Final = Waits(0.05, 1.0)  # after a fetch that found nothing
-STORE_GATHER: Final = 0.02  # seconds in which what is to be stored for readers is gathered
+STORE_GATHER: Final = 0.02  # seconds in which values for readers are gathered before a commit
 MOST_AUDITED: Final = 4_096  # values that wait for proofs while the hot set is fetched again
 PORTION: Final = 8  # blocks between two reads of the heads while it is far ahead
-# After a failed read of the chain. An upstream that rests is not queried, so it may be short.
+# After a failed read of the chain. An upstream with an open circuit is not queried, so it may be
+# short.
 _WAITS: Final = Waits(0.25, 1.0)
 
 
@@ -87,7 +88,7 @@ class FollowNetwork(FeedNetwork):
         metrics: NetworkMetrics | None = None,
         audit: StateAudit | None = None,
     ) -> None:
-        """The store begins at the `anchor`, if there is one; an `audit` proves what is believed."""
+        """The store begins at the `anchor`, if there is one; an `audit` proves unproven values."""
         assert network.follow is not None, "a follower has settings of following"
         self._follow: Final = network.follow
         self._followed: Final = chain
@@ -133,7 +134,7 @@ class FollowNetwork(FeedNetwork):
         if self._clients:
             self._blocks.bodies = self._bodies_named
 
-    # --- What it is made of --------------------------------------------------------------
+    # --- Parts ---------------------------------------------------------------------------
 
     def _make_clients(self) -> Sequence[FeedClient | PolledFeed]:
         feeds = self._follow.feed or self._followed.feeds
@@ -185,7 +186,7 @@ class FollowNetwork(FeedNetwork):
 
     @property
     def trust(self) -> Trust:
-        """How what is learned is believed."""
+        """The trust level of fetched values."""
         if self._audit is not None:
             return "audited"
         return "proven" if self._learner.proven else "trusted"
@@ -197,7 +198,7 @@ class FollowNetwork(FeedNetwork):
         return self._source
 
     def submit(self, request: BusRequest) -> None:
-        """Forward a transaction if that is set; refuse it otherwise."""
+        """Forward a transaction if an endpoint is set; refuse it otherwise."""
         if self._forwarding is None:
             super().submit(request)
         else:
@@ -222,7 +223,7 @@ class FollowNetwork(FeedNetwork):
         return self.following.unknown(wanted)
 
     async def store_learned(self) -> None:
-        """Store what is known, so that workers know it; once for all that want it now.
+        """Store known values for workers, once for all current requests.
 
         Each time is a commit, and flashblocks wait for it.
         """
@@ -236,7 +237,7 @@ class FollowNetwork(FeedNetwork):
         await self.on_thread(self.following.store_learned)
 
     async def open(self) -> None:
-        """Open the store, and know what was in use. Raises `ForeblockError`."""
+        """Open the store and its working set. Raises `ForeblockError`."""
         await super().open()
         try:
             kept = await self.on_thread(self.following.read_working_set)
@@ -266,15 +267,15 @@ class FollowNetwork(FeedNetwork):
     # --- State for messages --------------------------------------------------------------
 
     def _want_soon(self, wanted: MissingState) -> None:
-        """Hear on the network's thread what messages want."""
+        """Receive the keys that messages miss, on the network's thread."""
         self._loop.call_soon_threadsafe(self.want, wanted)
 
     def want(self, wanted: MissingState) -> None:
-        """Fetch what messages want, beside a few other such fetches."""
+        """Fetch the keys that messages miss, with a bounded number of such fetches."""
         if not wanted or self._stopping:
             return
         self._wanted.merge(wanted)
-        self._hot_set.note(wanted.keys, by_messages=True)  # also what is not found this time
+        self._hot_set.note(wanted.keys, by_messages=True)  # also keys that are not found this time
         if self._learning < MOST_LEARNING:
             wanted, self._wanted = self._wanted, MissingState()
             self._learning += 1
@@ -285,14 +286,14 @@ class FollowNetwork(FeedNetwork):
         backoff = Backoff(_FETCH_WAITS)
         try:
             while not self._stopping:
-                self.following.drop_known(wanted)  # since it was wanted, others have learned
+                self.following.drop_known(wanted)  # other fetches have finished since
                 executed = self.following.executed()
                 if not wanted or await self._learner.fetch_and_prove(
                     wanted, executed, Purpose.FLASHBLOCK, seconds
                 ):
                     break
                 await asyncio.sleep(backoff.after())
-                # What waits may have changed meanwhile, or nothing waits any more.
+                # The waiting messages may have changed meanwhile.
                 wanted = await self.on_thread(partial(self.following.try_again, learned=False))
                 if not wanted:
                     return
@@ -360,7 +361,7 @@ class FollowNetwork(FeedNetwork):
             yield self.roots.keep()
 
     async def _keep_auditing(self, audit: StateAudit) -> None:
-        """Prove what was believed; where something is untrue, drop it and all that stands on it."""
+        """Prove unproven values; drop a wrong one and everything that depends on it."""
         while True:
             found = await audit.next_refuted(self.executed, self.following.known)
             number = await self.on_thread(self.following.restart_here)
@@ -373,20 +374,20 @@ class FollowNetwork(FeedNetwork):
         self._hot_set.note(keys, by_messages=purpose is not Purpose.CLIENT)
 
     def _units_at_once(self) -> float:
-        """The units of a block, where what messages want can be had so long only."""
+        """The units of a block, if upstreams serve the state of messages only that long."""
         if not self._sealed.proves_tip_only:
             return 0.0
         units = max(each.budget.share(Purpose.FLASHBLOCK) for each in self._fetcher.upstreams)
         return units * self._followed.profile.block_time
 
     async def _keep_templates(self) -> None:
-        """Keep now and then what was learned of calls."""
+        """Store the call templates now and then."""
         while True:
             await asyncio.sleep(KEEP_SECONDS)
             await self.on_thread(self.following.keep_templates)
 
     def _has_room(self) -> bool:
-        """Return True if more may be fetched that is not urgent: an audit has to prove it."""
+        """Return True if values that are not urgent may be fetched: an audit proves them."""
         return self._audit is None or self._audit.waiting < MOST_AUDITED
 
     async def _find_proofs(self, wanted: MissingNodes, epoch: int) -> list[bytes]:
@@ -417,7 +418,7 @@ class FollowNetwork(FeedNetwork):
 
 
 class _FollowedChain(NetworkChain):
-    """The network as its canonical source sees it."""
+    """The interface of the network for its canonical source."""
 
     def __init__(self, network: FollowNetwork) -> None:
         super().__init__(network)

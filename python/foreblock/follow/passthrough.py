@@ -33,7 +33,7 @@ Find = Callable[[], Awaitable[Text]]
 
 
 class UpstreamAnswer(DetachedWait[Text]):
-    """A result that an upstream has; nothing is begun before it is awaited."""
+    """A result of an upstream; the request starts when it is awaited."""
 
     def __init__(self, find: Find, headers: bytes) -> None:
         self._find: Final = find
@@ -49,7 +49,7 @@ class UpstreamAnswer(DetachedWait[Text]):
         return text
 
     async def apart(self) -> tuple[Text, bytes]:
-        """The result, with the mark of where it comes from."""
+        """The result, marked with its source."""
         text = await self._find()
         return text, self._headers if text == NULL else self._headers + MARK
 
@@ -57,7 +57,7 @@ class UpstreamAnswer(DetachedWait[Text]):
 def beside(
     here: MethodFunction, elsewhere: Callable[[LedgerView, Raw], Find | None]
 ) -> MethodFunction:
-    """The method here, or what is found elsewhere where that cannot know."""
+    """Run the method here, and elsewhere if the block is not known here."""
 
     def run(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         find = elsewhere(view, raw)
@@ -67,7 +67,7 @@ def beside(
     return run
 
 
-# Where methods name their block, by the place of the parameter.
+# The position of the block parameter, by method.
 BLOCK_AT: Final = {
     "debug_getRawBlock": 0,
     "debug_getRawHeader": 0,
@@ -113,13 +113,13 @@ _ranges: Final = msgspec.json.Decoder(_LogRange)
 
 
 class Passthrough:
-    """The methods of one network that are passed on for what is before its anchor."""
+    """The methods of one network that are passed through for blocks before its anchor."""
 
     def __init__(self, ask: AskUpstream) -> None:
         self._ask: Final = ask
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
-        """Let methods of this table pass on what is not here."""
+        """Make methods of this table pass requests about unknown blocks through."""
         tests: Mapping[str, Callable[[LedgerView, Raw], bool]] = {
             **{name: partial(_names_old, position) for name, position in BLOCK_AT.items()},
             **dict.fromkeys(OF_TRANSACTION, _is_unknown),
@@ -137,7 +137,7 @@ class Passthrough:
             if not is_before(view, raw):
                 return None
         except (msgspec.MsgspecError, CallerError):
-            return None  # it is said here what is wrong with it
+            return None  # the error is raised here
 
         async def find() -> Text:
             return await self._ask(name, b"[]" if raw == NO_PARAMS else bytes(raw))

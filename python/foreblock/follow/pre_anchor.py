@@ -2,9 +2,9 @@
 
 They come through the network's upstreams, are verified against the hash of their block, rendered
 here, and marked by the header `Foreblock-Source: upstream`. A block that a client names by hash is
-what its hash says. A block found by its number, or by a transaction in it, must be proven to be of
-this chain: by the contract of EIP-2935, which has the last 8,191 hashes, or by the parents of the
-anchor. If upstreams are trusted, their word is enough. The anchor itself is such a block if no
+verified by that hash. A block found by its number, or by a transaction in it, must be proven to be
+of this chain: by the contract of EIP-2935, which has the last 8,191 hashes, or by the parents of
+the anchor. If upstreams are trusted, their word is enough. The anchor itself is such a block if no
 upstream had its receipts when it was stored: then only its header is here.
 
 A transaction that no upstream knows is not requested again at once: clients poll.
@@ -55,7 +55,7 @@ class VerifiedHistory:
         *,
         believes: bool = False,
     ) -> None:
-        """`believes` takes the upstream's word for which block has a number."""
+        """With `believes`, the upstream decides which block has a number."""
         self._believes: Final = believes
         self._ledger: Final = ledger
         self._state: Final = state
@@ -64,7 +64,7 @@ class VerifiedHistory:
         self._absent: Final = LruCache[bytes, float](MOST_ABSENT)  # until when
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
-        """Let methods of this table answer about what is before the anchor."""
+        """Make methods of this table serve blocks before the anchor."""
         wrap = {
             "eth_getBlockByHash": self._block_by_hash,
             "eth_getBlockByNumber": self._block_by_number,
@@ -169,7 +169,7 @@ class VerifiedHistory:
     def _hash_elsewhere(
         self, view: LedgerView, named: BlockId
     ) -> Callable[[], Awaitable[bytes | None]] | None:
-        """How to find the hash of a block whose body upstreams have; None if the body is here."""
+        """A way to find the hash of a block whose body upstreams have; None if it is here."""
         if isinstance(named, int) and named < view.base.number:
             return partial(self._hash_of, named)
         try:
@@ -193,7 +193,7 @@ class VerifiedHistory:
         return await self._blocks.hash_of_number(number)
 
     async def _proven_hash(self, number: int) -> bytes | None:
-        """The hash that the state of this chain has of an ancestor; none if it has none."""
+        """The hash of an ancestor in the state of this chain; None if it has none."""
         rounds = self._state.new_fetch_budget()
         while True:
             try:

@@ -1,10 +1,10 @@
 """Predict the keys that calls will read, so that they are fetched in fewer rounds.
 
-Each round of fetching brings what a run has come to; a call whose reads depend on each other has
-many. Two sources name keys in advance. Templates, learned from earlier runs, say where calls of one
-kind find their slots (`ledger.following.call_templates`). The access list of an upstream that has
-all of the state says what one call touches. Both are hints, and never values: a wrong one makes a
-worker fetch too much or too little, and nothing else.
+Each round of fetching returns the keys that a run has reached; a call with dependent reads has many
+rounds. Two sources name keys in advance. Templates, learned from earlier runs, say where calls of
+one kind find their slots (`ledger.following.call_templates`). The access list of an upstream that
+has all of the state says what one call touches. Both are hints, and never values: the only effect
+of a wrong one is that a worker fetches too much or too little.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class CallMessage(NamedTuple):
 
 
 class MissedCall(NamedTuple):
-    """A call, and what it missed."""
+    """A call and the keys that it missed."""
 
     message: CallMessage
     misses: MissingKeys
@@ -128,7 +128,7 @@ def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> StateKeys
 
 
 async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> StateKeys:
-    """Return the keys that these calls touch, as far as an upstream says so; raises nothing."""
+    """Return the keys that these calls touch according to an upstream; raises nothing."""
     calls = [each for each in missed if each.method in HINTED][:MOST_HINTED]
     return StateKeys.union(await asyncio.gather(*(_access(ask, each.params) for each in calls)))
 

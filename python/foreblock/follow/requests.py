@@ -103,7 +103,7 @@ class GetStorageAt(Struct, frozen=True):
 
 
 class GetBalance(Struct, frozen=True):
-    """The balance of an account: a part of it where there are no proofs."""
+    """The balance of an account, for endpoints without proofs."""
 
     address: bytes
 
@@ -115,7 +115,7 @@ class GetBalance(Struct, frozen=True):
 
 
 class GetTransactionCount(Struct, frozen=True):
-    """The nonce of an account: a part of it where there are no proofs."""
+    """The nonce of an account, for endpoints without proofs."""
 
     address: bytes
 
@@ -127,7 +127,7 @@ class GetTransactionCount(Struct, frozen=True):
 
 
 class GetCode(Struct, frozen=True):
-    """The code of an account; `hash` is the one that it must have, empty where none is known."""
+    """The code of an account; `hash` is the expected one, empty if it is not known."""
 
     address: bytes
     hash: bytes = b""
@@ -140,9 +140,9 @@ class GetCode(Struct, frozen=True):
 
 
 class GetHeader(Struct, frozen=True):
-    """The header of a canonical block; `hash` is the one it must have, empty where none is known.
+    """The header of a canonical block; `hash` is the expected one, empty if it is not known.
 
-    With a hash it settles no key: it shows that a number means the block it is meant to mean.
+    With a hash it has no key: it shows that a number is the expected block.
     """
 
     number: int
@@ -168,5 +168,5 @@ StateRequest = (
 
 
 def word(number: int) -> str:
-    """A slot as 32 bytes, which every node takes; some take no shorter form."""
+    """A slot as 32 bytes, which every node accepts; some accept no shorter form."""
     return format_data(number.to_bytes(WORD_BYTES))

@@ -78,7 +78,7 @@ SlotValues = dict[bytes, list[tuple[int, int]]]
 
 
 class ResponseReader:
-    """Takes the results of one plan, one by one; `found` has what they settle at the end."""
+    """Reads the results of one plan, one by one; `found` has the values at the end."""
 
     def __init__(self, source: str = "") -> None:
         """`source` names the upstream whose results they are."""
@@ -86,11 +86,11 @@ class ResponseReader:
         self._found: Final = FetchResult()
         self._balances: Final[dict[bytes, int]] = {}
         self._nonces: Final[dict[bytes, int]] = {}
-        self.is_elsewhere = False  # a number means another block than it is meant to mean
+        self.is_elsewhere = False  # a number is not the expected block
 
     @property
     def found(self) -> FetchResult:
-        """Everything that was read; nothing if it is of another block."""
+        """All values that were read; none if they are of another block."""
         if self.is_elsewhere:
             return FetchResult()
         for address in self._balances.keys() & self._nonces.keys() & self._found.codes_of.keys():

@@ -2,8 +2,8 @@
 
 Most nodes that a root needs come with the proofs of fetched state. The rest is requested: paths to
 keys that were learned long ago, and, where something was deleted, the node beside it, by the proof
-that the key is absent after the block or by a key that leads there. Nobody waits for them; where
-they cannot be had, a proof names what is missing.
+that the key is absent after the block or by a key that leads there. Nothing waits for them; if they
+cannot be fetched, a proof reports what is missing.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class FollowedRoots:
         find: FindNodes,
         differs: Callable[[Header, str], Awaitable[None]],
     ) -> None:
-        """`differs` gets a block whose root here is not the one of its header."""
+        """`differs` receives a block whose computed root differs from its header."""
         self._name: Final = name
         self._roots: Final = roots
         self._find: Final = find
@@ -66,12 +66,12 @@ class FollowedRoots:
                 pause = backoff.after()
             except NotHere:
                 backoff.succeeded()
-                pause = PAUSE  # the chain has turned, or pruned the block
+                pause = PAUSE  # a reorg has removed the block, or it was pruned
             except StoreClosed:
                 return
 
     async def compute_next(self) -> bool:
-        """Compute the next root; false where none is due. Raises `EndpointError`, `NotHere`."""
+        """Compute the next root; false if none is due. Raises `EndpointError`, `NotHere`."""
         roots = self._roots()
         due = await asyncio.to_thread(roots.due)
         if due is None:

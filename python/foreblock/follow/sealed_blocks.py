@@ -36,7 +36,7 @@ from foreblock.upstream.canonical_source import (
 
 log = structlog.get_logger()
 
-BLOCK_TIMES: Final = 2  # that a message may wait for an answer
+BLOCK_TIMES: Final = 2  # that a message may wait for a response
 STUCK: Final = 4  # failed fetches of a block's state, until another anchor is chosen
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 HEADS_SECONDS: Final = 4.0  # for which heads that were read are good enough

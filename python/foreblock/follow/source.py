@@ -1,8 +1,8 @@
 """A chain that is followed from an anchor, with its store: the work of the network's thread.
 
 As `feed_source`, on a state that is known in part: the keys that messages and blocks miss are
-collected here and fetched elsewhere (`state_fetcher`). The store begins at the anchor that it is
-given, continues where it stopped, or begins again at another anchor.
+collected here and fetched elsewhere (`state_fetcher`). The store begins at a given anchor,
+continues where it stopped, or restarts at another anchor.
 """
 
 from collections import deque
@@ -51,7 +51,7 @@ from foreblock.sources.network_store import open_followed_store
 from foreblock.types import Account, Block, Flashblock
 
 DIVERGED: Final = "CanonicalDiverged"
-MOST_LAST: Final = 32  # messages that are taken in again at another anchor
+MOST_LAST: Final = 32  # messages that are received again at another anchor
 MOST_ROOTS: Final = 64  # blocks below the head whose roots prove something, beside the anchor
 
 
@@ -66,7 +66,7 @@ class AddedBlocks(NamedTuple):
 def is_begun(network: Network, trust: Trust) -> bool:
     """Return True if the store of a network continues at its anchor.
 
-    One whose base was believed begins again where less than that is believed now.
+    A store with an unproven base restarts if the trust level is stricter now.
     """
     store = open_followed_store(network, None)
     try:
@@ -77,7 +77,7 @@ def is_begun(network: Network, trust: Trust) -> bool:
 
 
 class FollowSource(FeedSource):
-    """One network; called on one thread, but for what says otherwise."""
+    """One network; called on one thread, unless a method says otherwise."""
 
     def __init__(  # noqa: PLR0913, PLR0917, all of it is needed
         self,
@@ -92,7 +92,7 @@ class FollowSource(FeedSource):
         metrics: NetworkMetrics | None = None,
         trust: Trust = "proven",
     ) -> None:
-        """Where there is an `anchor`, the store begins at it; `state_wanted` gets missing state.
+        """If there is an `anchor`, the store begins at it; `state_wanted` receives missing keys.
 
         Raises `ForeblockError`.
         """
@@ -164,7 +164,7 @@ class FollowSource(FeedSource):
     def restart_here(self) -> int:
         """Restart at the latest block, without an upstream; returns its number.
 
-        What its header says was checked by its hash, whatever state it was executed on.
+        Its header was checked by its hash, whatever state it was executed on.
         """
         with self.store.view() as view:
             anchor = latest_as_anchor(view)
@@ -172,7 +172,7 @@ class FollowSource(FeedSource):
         return anchor.header.number
 
     def known(self, number: int, key: tuple[bytes, int | None]) -> Account | int | None:
-        """An account or a slot as it is known here at a block; any thread may ask.
+        """An account or a slot at a block; on any thread.
 
         Raises `ForeblockError`, `StateMissing` if it is not known.
         """
@@ -182,16 +182,16 @@ class FollowSource(FeedSource):
             return state.account(address) if slot is None else state.storage(address, slot)
 
     def all_proven(self) -> None:
-        """Note that nothing is known here that is not proven."""
+        """Record that all known values are proven."""
         put_trust(self.store, "proven")
 
     def rules_end(self) -> RulesEnd | None:
-        """Where the rules end that are known here; any thread may ask."""
+        """The block at which the known rules end; on any thread."""
         with self.store.view() as view:
             return read_rules_end(view)
 
     def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
-        """Take in messages, and say what state they want."""
+        """Receive messages, and report the state that they miss."""
         self._last.extend(portion)
         wasted = super().receive(portion)
         self._report_wanted()
@@ -203,9 +203,9 @@ class FollowSource(FeedSource):
         self._report_wanted()
 
     def try_again(self, *, learned: bool) -> MissingState:
-        """Try again what waits for state, of which some was `learned` or not.
+        """Retry what waits for state; `learned` is true if some was fetched since.
 
-        Gives what is wanted then.
+        Returns the missing keys then.
         """
         self._follower.try_again(learned=learned)
         return self._follower.take_wanted()
@@ -216,7 +216,7 @@ class FollowSource(FeedSource):
             self._state_wanted(wanted)
 
     def add_blocks(self, blocks: Sequence[Block]) -> AddedBlocks:
-        """Take in blocks as `add` does, as far as their state is known."""
+        """Add blocks as `add` does, as far as their state is known."""
         before = self._follower.counters.get(DIVERGED, 0)
         if blocks and blocks[0].header.number <= self._writer.latest.number:
             self._follower.canonical(blocks[0], blocks[1:])
@@ -234,27 +234,27 @@ class FollowSource(FeedSource):
         return AddedBlocks((), MissingState())
 
     def _divergence(self, before: int) -> str:
-        """Return what was wrong with a block that has diverged since, or ""."""
+        """Return the difference of a block that has diverged since, or ""."""
         if self._follower.counters.get(DIVERGED, 0) == before:
             return ""
         return self._follower.last_error or DIVERGED
 
     def bodies_named(self, block_hash: bytes) -> Sequence[tuple[bytes, ...]]:
-        """The transactions of what may be the block of this hash, of which messages came."""
+        """The transactions of messages that may form the block of this hash."""
         return self._follower.bodies_named(block_hash)
 
     def fill(self, block_hash: bytes, nodes: Sequence[bytes]) -> None:
-        """Take trie nodes that the root of a block needs, for when it comes again."""
+        """Add trie nodes that the root of a block needs, for its next run."""
         self._follower.fill(block_hash, nodes)
 
     def drop_known(self, wanted: MissingState) -> None:
-        """Leave of these keys what is not known yet; any thread may ask."""
+        """These keys without known ones; on any thread."""
         wanted.keep_only(unknown_in(self.store, wanted.accounts, wanted.slots))
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
-        """These keys without the accounts and slots that are known; any thread may ask.
+        """These keys without known accounts and slots; on any thread.
 
-        What is known may not be stored yet.
+        Known values may not be stored yet.
         """
         return wanted.still_missing(unknown_in(self.store, wanted.accounts, wanted.slots))
 
@@ -280,26 +280,26 @@ class FollowSource(FeedSource):
             return False  # it is of another branch by now
 
     def store_learned(self) -> int:
-        """Store what was learned for others than the chain; gives how many rows that are."""
+        """Store the values that were fetched for readers; return the number of rows."""
         return self.store.learn(self._learned)
 
     def read_working_set(self) -> dict[bytes, WorkingSetRow]:
-        """The keys that were in use; any thread may ask."""
+        """The working set; on any thread."""
         with self.store.view() as view:
             return read_working_set(view)
 
     def keep_hot(self, put: Mapping[bytes, WorkingSetRow], gone: Sequence[bytes]) -> None:
-        """Keep which keys are in use; where there is no room for it, another time."""
+        """Store the working set; if the disk is full, another time."""
         with suppress(StoreFull, DiskFull):
             put_working_set(self.store, put, gone)
 
     @property
     def templates(self) -> int:
-        """Of how many kinds of calls it is known what they read; any thread may ask."""
+        """The number of call templates; on any thread."""
         return len(self._templates)
 
     def keep_templates(self) -> None:
-        """Keep what was learned of calls, as `keep_hot` does."""
+        """Store the call templates, as `keep_hot` does."""
         with suppress(StoreFull, DiskFull):
             put_templates(self.store, *self._templates.take_changes())
 

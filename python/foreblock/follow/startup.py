@@ -43,7 +43,7 @@ from foreblock.upstream.budget import Purpose, UnitBudget, default_units, split_
 
 log = structlog.get_logger()
 
-# That a store which has an anchor waits for its upstreams, if they decide what is believed.
+# The wait of a store with an anchor for its upstreams, if they decide the trust level.
 BEGUN_SECONDS: Final = 0.5
 AGREE_TRIES, AGREE_PAUSE = 3, 0.5  # reads of an anchor that upstreams disagree on; seconds
 TAGS: Final = ("latest", "safe", "finalized")
@@ -122,7 +122,7 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
 
 
 async def _probe(upstreams: Sequence[StateUpstream], seconds: float | None) -> list[str]:
-    """Ask all what they can do; gives why some did not say within these seconds.
+    """Probe all upstreams; return why some did not respond within these seconds.
 
     Those that have not responded by then are probed again before their first use.
     """
@@ -167,7 +167,7 @@ async def choose_anchor(blocks: BlockFetcher, name: str, reasons: Sequence[str] 
             return await anchor_at(blocks, await blocks.agreed_header(name))
         except DisputedBlock as disputed:
             log.warning("anchor_disputed", why=str(disputed))
-            if _HASH.fullmatch(name):  # the operator has decided which block is right
+            if _HASH.fullmatch(name):  # the operator has named the block
                 return await anchor_at(blocks, await blocks.header(name))
             if not tries_left:
                 raise

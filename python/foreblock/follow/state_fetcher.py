@@ -35,12 +35,12 @@ MOST_PLACES: Final = 4  # blocks at which an upstream is queried, one after the 
 MOST_ANCESTORS: Final = 256  # that BLOCKHASH may name
 HASH_BYTES: Final = 32
 PROVEN_AT_ONCE: Final = 32  # accounts, which take a millisecond or two
-MOMENT: Final = 0.05  # seconds between two checks for a block that an upstream has already
+MOMENT: Final = 0.05  # seconds between two checks for a block that an upstream has
 MOST_CHECKS: Final = 20  # such checks, then it is requested again: that block may never arrive
 NOT_PROVEN: Final = "nothing that can be proven was found"
 PLAINLY: Final = 32  # times that only needed keys are requested, after a fetch of more failed
 
-# Whether an account lives at a block as it did at the anchor, as far as is known.
+# Whether an account is the same at a block as at the anchor, as far as is known.
 SameLife = Callable[[int, bytes], bool]
 
 
@@ -61,7 +61,7 @@ class ExecutedBlocks(NamedTuple):
         return {each.state_root: each.number for each in self.headers}
 
     def query_blocks(self, behind: int) -> tuple[BlockAt, ...]:
-        """Where to ask: some blocks below the head, so that upstreams that lag can answer."""
+        """The blocks to request at: some below the head, so that upstreams that lag can respond."""
         low = self.headers[min(behind, len(self.headers) - 1) :]
         chosen = [*low[: MOST_PLACES - 1], self.anchor]
         return tuple(dict.fromkeys(BlockAt(each.number, each.hash) for each in chosen))
@@ -96,10 +96,10 @@ class AuditSink(Protocol):
         """True if values may be used before they are proven."""
 
     def begin(self, epoch: int) -> None:
-        """Begin with nothing believed."""
+        """Discard all claims."""
 
     def note(self, epoch: int, block: int, believed: FetchResult) -> None:
-        """Note what is used; `block` is the latest one."""
+        """Record values that are used; `block` is the latest one."""
 
 
 class StateFetcher:
@@ -127,7 +127,7 @@ class StateFetcher:
     def begin(
         self, learned: FetchedState, fit: Fit | None = None, same_life: SameLife | None = None
     ) -> None:
-        """Learn into this from now on; `fit` makes proofs of later blocks ones of blocks here."""
+        """Learn into this from now on; `fit` rebases proofs of later blocks to known ones."""
         self._learned = learned
         self._same_life = same_life or _always
         self._hashes = {}
@@ -155,7 +155,7 @@ class StateFetcher:
         if not self._plainly or not needed:
             found = await self._find_some(keys, blocks, purpose, seconds)
             if found is None or found.found.missing(replace(keys, blocks=frozenset())):
-                self._plainly = PLAINLY  # what is only likely to be needed may be the reason
+                self._plainly = PLAINLY  # keys that are only likely to be needed may be the reason
             left = needed if found is None else found.found.missing(needed)
         else:
             self._plainly -= 1
@@ -184,7 +184,7 @@ class StateFetcher:
         *,
         is_used: bool = True,
     ) -> ProvenState:
-        """Fetch keys, and know them after that; `is_used` if somebody waits for them.
+        """Fetch and learn keys; `is_used` if a request waits for them.
 
         Raises `EndpointError`.
         """
@@ -225,7 +225,7 @@ class StateFetcher:
         *,
         is_used: bool = True,
     ) -> ProvenState:
-        """As `find`, also what is proven by blocks that come here in a moment."""
+        """As `find`, also with proofs of blocks that arrive shortly."""
         loop = asyncio.get_running_loop()
         until, epoch = loop.time() + seconds, executed().epoch
         true, named = FetchResult(), dict[int, bytes]()
@@ -248,13 +248,13 @@ class StateFetcher:
                 break
             await self._wait_for_block(executed, blocks, until)
         if (blocks := executed()).epoch != epoch:
-            raise NewEpoch  # what was found, or kept, is of the base before
+            raise NewEpoch  # the found and waiting values are of the old base
         if wanted and not true and not named:
             raise NoUpstream(NOT_PROVEN, 1)
         return ProvenState(true, named)
 
     async def _wait_for_epoch(self, epoch: int, until: float) -> None:
-        """Wait until an epoch is begun here too that the store has begun."""
+        """Wait until this fetcher is in the epoch of the store."""
         loop = asyncio.get_running_loop()
         while self._learned.epoch < epoch and loop.time() < until:
             self._begun.clear()
@@ -264,7 +264,7 @@ class StateFetcher:
     async def _wait_for_block(
         self, executed: Callable[[], ExecutedBlocks], before: ExecutedBlocks, until: float
     ) -> None:
-        """Wait for a block: a proof that is kept may be of it."""
+        """Wait for the next block: a waiting proof may be of it."""
         loop = asyncio.get_running_loop()
         for _ in range(MOST_CHECKS):
             await asyncio.sleep(MOMENT)
@@ -276,8 +276,8 @@ class StateFetcher:
     ) -> list[bytes]:
         """The nodes of proofs of these keys, which lead from the root of their block.
 
-        An upstream that proves its latest block only gives proofs of another root; their nodes
-        are used where a trie has their hashes. Raises `EndpointError`.
+        An upstream that proves its latest block only returns proofs of another root; their nodes
+        are used if a trie has their hashes. Raises `EndpointError`.
         """
         slots = {address: frozenset(keys) for address, keys in wanted.keys.items() if keys}
         keys = StateKeys(frozenset(wanted.keys), slots)
@@ -293,7 +293,7 @@ class StateFetcher:
         return list(dict.fromkeys(node for nodes in lists for node in nodes))
 
     def _check_at(self, root: bytes, proof: ClaimedProof) -> None:
-        """Raise `BadProof` if a proof does not lead from this root, though it should."""
+        """Raise `BadProof` if a proof that should lead from this root does not."""
         try:
             proof.prove(root)
         except BadProof as bad:
@@ -306,7 +306,7 @@ class StateFetcher:
     def _take_ready(
         self, wanted: StateKeys, blocks: ExecutedBlocks, learned: FetchedState
     ) -> FetchResult:
-        """Learn what proofs show that came before their block, which is here now."""
+        """Learn from proofs that arrived before their block, which is known now."""
         true, roots = FetchResult(), blocks.roots()
         for proof in self._pending.ready_for(wanted, roots, blocks.headers[0].number):
             if self._prove(proof, roots, learned, set()):
@@ -316,7 +316,7 @@ class StateFetcher:
     async def _take(
         self, found: FetchResult, blocks: ExecutedBlocks, learned: FetchedState, *, proves: bool
     ) -> FetchResult:
-        """Learn what is true of what was found, and give that; others take turns meanwhile."""
+        """Learn the valid part of a result and return it; other tasks run in between."""
         true, roots = FetchResult(), blocks.roots()
         untrue: set[bytes] = set()
         proofs = (each for some in found.proofs.values() for each in some)
@@ -360,7 +360,7 @@ class StateFetcher:
     ) -> bool:
         """Learn a proof that leads from the root of a block that was executed here.
 
-        One that does not hold, or proves something else than it claims, is added to the untrue.
+        An invalid one, or one that contradicts its claims, is added to the refuted proofs.
         """
         root = keccak256(proof.nodes[0])
         assert root in roots, "it is of a block that was executed here"
@@ -381,13 +381,13 @@ class StateFetcher:
     def _learn_unproven(
         self, believed: FetchResult, true: FetchResult, learned: FetchedState, latest: int
     ) -> None:
-        """Learn what upstreams say without proofs, about blocks up to the latest."""
+        """Learn unproven values of blocks up to the latest."""
         for address in {*believed.accounts, *believed.slots}:
             if not self._same_life(latest, address):
                 believed.accounts.pop(address, None)
                 believed.slots.pop(address, None)
         for address, said in believed.accounts.items():
-            # The root of an empty storage says all slots: an audit proves what is said one by one.
+            # The root of an empty storage claims all slots; an audit proves claims one by one.
             root = said.storage_root if self._audit is None else None
             learned.put_account(address, said.account, root)
             true.accounts[address] = said
@@ -455,7 +455,7 @@ def _left(wanted: StateKeys, true: FetchResult, named: Collection[int]) -> State
 
 
 def _check_claims(proof: ClaimedProof, account: Account | None, values: Sequence[int]) -> None:
-    """Raise `BadProof` where an upstream says something else than its own nodes."""
+    """Raise `BadProof` if an upstream contradicts its own nodes."""
     said = proof.account
     if account is None:
         is_same = said.is_empty

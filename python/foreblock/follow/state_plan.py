@@ -63,7 +63,7 @@ class RequestLimits(NamedTuple):
 
 
 class StatePlan(NamedTuple):
-    """Requests, and the keys that this endpoint cannot settle."""
+    """Requests, and the keys that this endpoint cannot serve."""
 
     requests: tuple[StateRequest, ...]
     left: StateKeys
@@ -111,7 +111,7 @@ def plan_state(wanted: StateKeys, limits: RequestLimits, at: BlockAt, *, proven:
 
 
 def block_of(limits: RequestLimits, at: BlockAt, *, proven: bool) -> object:
-    """The block parameter of a plan; a proof fits whatever block it is of, so any will do."""
+    """The block parameter of a plan; proofs may be of any block, as nodes have hashes."""
     return "latest" if proven and limits.tip_proofs else at.parameter(limits.form)
 
 
@@ -146,7 +146,7 @@ def _slots(slots: Mapping[bytes, Iterable[int]], limits: RequestLimits) -> Itera
 def _groups(
     keys: Sequence[tuple[bytes, int]], most: int, body_bytes: int
 ) -> Iterator[dict[bytes, tuple[int, ...]]]:
-    """Slots by account, as many as fit into one request."""
+    """Slots by account, up to the size of one request."""
     group: dict[bytes, list[int]] = {}
     count, size = 0, _ENVELOPE
     for address, key in keys:
@@ -165,7 +165,7 @@ def _groups(
 def _codes(
     wanted: StateKeys, pieces: frozenset[bytes]
 ) -> tuple[list[StateRequest], dict[bytes, bytes]]:
-    """The requests for codes, once for each account, and hashes whose account nobody knows."""
+    """The requests for codes, one for each account, and the hashes whose account is unknown."""
     homes = {home: code for code, home in sorted(wanted.codes.items(), reverse=True) if home}
     requests: list[StateRequest] = [GetCode(home, code) for home, code in sorted(homes.items())]
     others = (wanted.codes_of | pieces) - homes.keys()
@@ -181,7 +181,7 @@ def _codes(
 def bodies(
     requests: Sequence[StateRequest], limits: RequestLimits
 ) -> Iterator[tuple[StateRequest, ...]]:
-    """The requests that go together in one body: a batch, or one by itself."""
+    """The requests of one body: a batch, or a single one."""
     body: list[StateRequest] = []
     sent = answered = 0
     for each in requests:
@@ -199,7 +199,7 @@ def bodies(
 
 
 def weights(request: StateRequest) -> tuple[int, int]:
-    """Bytes that a request and its answer take at most, about."""
+    """An upper estimate of the bytes of a request and its response."""
     match request:
         case GetProof(_, slots):
             back = _PROOF_OF_AN_ACCOUNT + _PROOF_OF_A_SLOT * len(slots)
@@ -219,7 +219,7 @@ def _portions(keys: Sequence[int], most: int) -> Iterator[Sequence[int]]:
         yield keys[start : start + most]
 
 
-LEAST_SLOTS: Final = 16  # if fewer are too many, the kind of request does not work
+LEAST_SLOTS: Final = 16  # if a smaller number is refused too, the kind of request does not work
 
 # The fields of a kind of request: whether it is used, and its limit.
 _USED: Final[dict[type, str]] = {

@@ -68,7 +68,7 @@ class StateUpstream(Upstream):
 
     @property
     def proves_behind(self) -> bool:
-        """True if it is known to prove the state of blocks below its tip."""
+        """True if it proves the state of blocks below its tip."""
         depth = None if self.capabilities is None else self.capabilities.proof_depth
         return depth is not None and depth > 0
 
@@ -108,8 +108,8 @@ class StateUpstream(Upstream):
                 return cast("Capabilities", end.value)
 
     async def probe_all(self, asking: Sequence[Asking]) -> list[ProbeResult]:
-        """The answers to requests that are out at the same time. Raises `RefusedAnswer`."""
-        # Of an endpoint that rests only one request at a time finds out whether it is well again.
+        """The responses to requests in flight at the same time. Raises `RefusedAnswer`."""
+        # An endpoint with an open circuit is probed by one request at a time.
         alone = [await self._probe_one(asking[0])] if self.circuit.is_open else []
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(self._probe_one(each)) for each in asking[len(alone) :]]
@@ -120,13 +120,13 @@ class StateUpstream(Upstream):
                 task.cancel()
 
     def degrade(self, limits: RequestLimits) -> None:
-        """Stay within these limits for some time: it has refused more again and again."""
+        """Stay within these limits for some time, after repeated refusals."""
         if limits != self.limits:
             self.limits = limits
             self._restore_at = self.now + self._degradations.after()
 
     def restore(self) -> None:
-        """Restore the limits of the last probe, if it is time to try."""
+        """Restore the limits of the last probe, if the wait is over."""
         if self.is_degraded and self.now >= self._restore_at and self.capabilities is not None:
             self.limits = self.capabilities.limits()
 
@@ -145,7 +145,7 @@ class StateUpstream(Upstream):
             result = await self._probe_once(asking, until)
             if not isinstance(result, RefusedAnswer) or result.kind not in OF_THE_EXCHANGE:
                 return result
-            first = first or result  # later it may only be said that the endpoint rests
+            first = first or result  # later the error may only be that the circuit is open
             pause = max(backoff.after(), self.circuit.wait(self.now), self.budget.paused(self.now))
             is_gone = result.kind in _NOT_REACHED and number >= REACH_TRIES
             if is_gone or number == tries or self.now + pause > until:

@@ -1,10 +1,9 @@
 """Answer the workers of a network: state that they miss, and requests for an upstream.
 
-They ask with their own purpose, so that flashblocks come first. Values that they receive were
-proven here, and become known to everybody; what is known here already is not fetched again but
-stored, where all workers find it. The response of an upstream about old blocks is sent unchanged:
-workers verify it. An error that all upstreams return is sent too; a reverted call is a result, and
-no other upstream is queried.
+Their purpose is their own, so that flashblocks come first. Values sent to them were proven here,
+and are shared by all; values known here already are not fetched again but stored for all workers.
+The response of an upstream about old blocks is sent unchanged: workers verify it. An error that all
+upstreams return is sent too; a reverted call is a result, and no other upstream is queried.
 """
 
 from collections.abc import Callable, Coroutine
@@ -24,7 +23,7 @@ from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind
 
-# Errors that say nothing about the request.
+# Errors that have nothing to do with the request.
 UNANSWERED: Final = OF_THE_EXCHANGE | {RefusalKind.FORBIDDEN}
 
 Start = Callable[[Coroutine[Any, Any, None]], object]
@@ -34,11 +33,11 @@ class KnownState(KnownKeys, Protocol):
     """The known keys, which can be stored for workers."""
 
     async def store_learned(self) -> None:
-        """Store what is known, so that workers know it."""
+        """Store the known values for workers."""
 
 
 class WorkerRequests:
-    """Answers questions on the loop of the network."""
+    """Answers requests on the loop of the network."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class WorkerRequests:
         request.finish_in_parts(data)
 
     async def _find_state(self, wanted_state: GetState, deadline_ns: int) -> bytes:
-        """The keys that are not known here, packed. Raises `EndpointError`."""
+        """The values of the keys that are not stored, packed. Raises `EndpointError`."""
         if wanted_state.epoch != self._state.executed().epoch:
             raise NewEpoch
         wanted = StateKeys.unpack(wanted_state.keys)

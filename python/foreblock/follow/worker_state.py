@@ -38,7 +38,7 @@ from foreblock.upstream.old_blocks import AskUpstream
 
 THREAD_BYTES: Final = 128 << 10  # longer responses are decoded on a thread
 
-LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are those of nobody and of precompiles
+LEAST_CONTRACT: Final = 1 << 16  # smaller addresses are zero and precompiles
 
 MOST_CALLED: Final = 8  # accounts of one run that are requested with their codes
 
@@ -77,7 +77,7 @@ class WorkerState:
         ask_upstream: AskUpstream | None = None,
         predict: Callable[[Sequence[Missed]], StateKeys] | None = None,
     ) -> None:
-        """`hint` and `predict` give keys that calls will want; they raise nothing.
+        """`hint` and `predict` return keys that calls will read; they raise nothing.
 
         Without `ask_upstream` nothing is fetched that proofs and roots need.
         """
@@ -98,26 +98,26 @@ class WorkerState:
         return FetchBudget(self)
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
-        """The accounts and slots of these that are not known."""
+        """The unknown accounts and slots among these."""
         slots = {address: list(keys) for address, keys in wanted.slots.items()}
         with closing(self._ledger.view()) as view:
             missing = view.state(view.latest).missing(list(wanted.accounts), slots)
         return StateKeys.of(missing)
 
     async def fetch(self, wanted: StateKeys, seconds: float) -> None:
-        """Make these keys known, or some of them; raises why none of them can be had."""
+        """Fetch these keys, or some of them; raises the reason if none can be fetched."""
         self._metrics.keys.add(len(wanted))
         await self._measured(self._fetch(wanted, seconds))
 
     async def fetch_trie_nodes(self, missing: Sequence[MissingTrieNodes], seconds: float) -> None:
-        """Fetch the trie nodes on the paths to keys; raises why they cannot be had."""
+        """Fetch the trie nodes on the paths to keys; raises the reason if that fails."""
         if self._trie_nodes is None:
             raise missing[0]
         self._metrics.keys.add(sum(len(each.misses) for each in missing))
         await self._measured(self._trie_nodes.fetch(missing, seconds))
 
     async def fetch_slots(self, keys: KeysAt, seconds: float) -> None:
-        """Know slots that only proofs of these blocks have; raises why they cannot be had."""
+        """Fetch slots that only proofs of these blocks have; raises the reason if that fails."""
         if self._trie_nodes is None:
             raise NoUpstream("old blocks are not fetched", 1)
         await self._measured(self._trie_nodes.fetch_slots(keys, seconds))
@@ -140,7 +140,7 @@ class WorkerState:
             values = await asyncio.to_thread(unpack_values, data)
         else:
             values = unpack_values(data)
-        # Opened after all this came: it has every block that the values are from.
+        # Opened after the responses: it has every block that the values are from.
         with closing(self._ledger.view()) as view:
             if view.base.epoch != epoch:
                 raise NewEpoch
@@ -162,7 +162,7 @@ class FetchBudget:
         ] = []  # that were requested last, with blocks
 
     async def fetch(self, missed: Sequence[Missed]) -> None:
-        """Make known what was missed; raises why it cannot be had."""
+        """Fetch the missed keys; raises the reason if that fails."""
         settings = self._state.settings
         nodes = [each.why for each in missed if isinstance(each.why, MissingTrieNodes)]
         missed = [each for each in missed if not isinstance(each.why, MissingTrieNodes)]
@@ -190,7 +190,7 @@ class FetchBudget:
             await self._try_again(failed[0])
 
     async def _try_again(self, failed: BaseException) -> None:
-        """Let the request run again after a moment: a failure may have been one of that moment."""
+        """Retry the request after a moment: the failure may be temporary."""
         is_late = self._until - self._state.clock() <= PAUSE
         if is_late or self._again >= AGAIN or not isinstance(failed, NoUpstream | InvalidProofData):
             raise failed
@@ -217,7 +217,7 @@ class FetchBudget:
                 hinting = asyncio.ensure_future(self._state.hint(missed))
                 try:
                     await self._state.fetch(wanted, left)
-                    # What is left of the time is needed for the next round.
+                    # The remaining time is needed for the next round.
                     patience = max(0.0, (self._until - self._state.clock()) / 2)
                     if (await asyncio.wait([hinting], timeout=patience))[0]:
                         self._hinted = hinting.result()
@@ -226,7 +226,7 @@ class FetchBudget:
             else:
                 await self._state.fetch(wanted, left)
         except NewEpoch:
-            return  # the next run is on the new base, and misses something else
+            return  # the next run is on the new base, and misses other keys
 
     def _hints(self) -> list[StateKeys]:
         """Return the hinted keys of the calls, once."""
@@ -244,8 +244,8 @@ def _nothing(_: Sequence[Missed]) -> StateKeys:
 def _wanted(missed: Missed) -> StateKeys:
     """Return the keys that a request missed; accounts of a run come with their codes.
 
-    So a call of a contract that is new has its code, and its first slots, in the same round. Many
-    accounts at once have little code among them: they are tokens of one kind, or nobody's.
+    So a call of a new contract has its code and its first slots in the same round. Of many accounts
+    at once, few have code.
     """
     wanted = StateKeys.of(missed.why.misses)
     if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:

@@ -1,8 +1,8 @@
-"""The keys in use by messages and readers, and how they are fetched again at another anchor.
+"""The keys that messages and readers use; they are fetched again at a new anchor.
 
 `WorkingSet` records which accounts and slots are in use, the latest last, and is stored now and
-then. When the store begins again, and when it is opened, `WorkingSetRefresh` fetches the unknown
-part of it, portion by portion, so that reads that were warm are warm again soon: first what
+then. When the store restarts at another anchor, and when it is opened, `WorkingSetRefresh` fetches
+the unknown part of it, portion by portion, so that these reads are fast again soon: first what
 messages wanted since the last anchor, then the rest. It has the least urgent purpose; a caller that
 needs a key earlier raises the urgency of its fetch.
 
@@ -39,7 +39,7 @@ PORTION_SLOTS: Final = 1_024
 
 
 class HotAccount(NamedTuple):
-    """An account, when it was wanted last, and its slots: the first, then the others in order."""
+    """An account, when it was used last, and its slots: the first, then the others in order."""
 
     used: int
     slots: tuple[int, ...]
@@ -47,7 +47,7 @@ class HotAccount(NamedTuple):
 
 class _Slots(Struct):
     used: int
-    recent: bool = False  # whether messages wanted something of it since the last anchor
+    recent: bool = False  # whether messages used it since the last anchor
     first: dict[int, None] = field(default_factory=dict)
     later: dict[int, None] = field(default_factory=dict)  # the newest last
 
@@ -74,14 +74,14 @@ class WorkingSet:
         self._most_accounts: Final = most_accounts
         self._accounts: Final[dict[bytes, _Slots]] = {}
         self._used = 0
-        self._changed: Final[dict[bytes, None]] = {}  # and not kept yet, or gone
+        self._changed: Final[dict[bytes, None]] = {}  # and not stored yet, or removed
         self.slots = 0
 
     def __len__(self) -> int:
         return len(self._accounts)
 
     def take(self, kept: Mapping[bytes, HotAccount]) -> None:
-        """Begin with what was kept."""
+        """Begin with the stored set."""
         for address, account in sorted(kept.items(), key=lambda each: each[1].used):
             self._add(address, account.slots, account.used)
         self._used = max((each.used for each in kept.values()), default=0)
@@ -89,9 +89,10 @@ class WorkingSet:
         self._bound()
 
     def note(self, wanted: StateKeys, *, by_messages: bool = False) -> None:
-        """These keys were wanted, by messages or readers; `codes_of` are contracts.
+        """Record keys used by messages or readers; `codes_of` are contracts.
 
-        With a slot of a contract come those that contracts read first, so one stands for them.
+        With a slot of a contract, the slots that contracts read first are fetched, so one entry
+        represents them.
         """
         self._used += 1
         for address in wanted.accounts | wanted.slots.keys() | wanted.codes_of:
@@ -122,7 +123,7 @@ class WorkingSet:
             self._changed[oldest] = None
 
     def take_changes(self, most: int) -> tuple[dict[bytes, HotAccount], list[bytes]]:
-        """Return some accounts that have changed since the last call, and some that are gone."""
+        """Return some accounts that changed since the last call, and some that were removed."""
         some = list(islice(self._changed, most))
         for address in some:
             del self._changed[address]
@@ -130,7 +131,7 @@ class WorkingSet:
         return put, [each for each in some if each not in self._accounts]
 
     def portions(self) -> Iterator[StateKeys]:
-        """All keys in the order in which they are best fetched, in portions.
+        """All keys in portions, in the best order of fetching.
 
         Contracts first: without one a call takes more than one round trip, and one proof has all
         its slots; each account besides is a proof of its own.
@@ -138,7 +139,7 @@ class WorkingSet:
         return self._portions(list(reversed(self._accounts)))
 
     def take_recent(self) -> Iterator[StateKeys]:
-        """Return the keys that messages wanted since the last call, in the same order."""
+        """Return the keys that messages used since the last call, in the same order."""
         recent = [each for each in reversed(self._accounts) if self._accounts[each].recent]
         for address in recent:
             self._accounts[address].recent = False
@@ -158,7 +159,8 @@ def portions(accounts: Sequence[tuple[bytes, Sequence[int]]]) -> Iterator[StateK
     """Accounts with their slots, in portions of a few requests.
 
     First each account with as many slots as one proof has, in their order, then the next slots of
-    those that have more, and so on: so the first of all come before the last of one.
+    those that have more, and so on, so that the first slots of all accounts come before the last of
+    one.
     """
     left = [(address, slots) for address, slots in accounts]
     for depth in count():
@@ -194,7 +196,7 @@ AT_ONCE_SHARE: Final = 0.5  # of the units: the rest is for what is new
 
 
 class Finder(Protocol):
-    """Makes keys known."""
+    """Fetches keys."""
 
     async def find_in_time(
         self,
@@ -205,7 +207,7 @@ class Finder(Protocol):
         *,
         is_used: bool = True,
     ) -> ProvenState:
-        """Fetch keys, and know them after that; they need not be in use. Raises `EndpointError`."""
+        """Fetch keys, which need not be in use. Raises `EndpointError`."""
 
 
 Keep = Callable[[Mapping[bytes, HotAccount], Sequence[bytes]], Awaitable[None]]
@@ -218,7 +220,7 @@ class WorkingSetRefresh:
     def __init__(
         self, hot: WorkingSet, finder: Finder, state: KnownKeys, keep: Keep, *, has_room: HasRoom
     ) -> None:
-        """`keep` keeps changes of the set; nothing is fetched while there is no room for it."""
+        """`keep` stores changes of the set; nothing is fetched while the budget is spent."""
         self._hot: Final = hot
         self._finder: Final = finder
         self._state: Final = state
@@ -231,15 +233,15 @@ class WorkingSetRefresh:
         self.is_fetching = False
 
     def begin(self, units: float = 0.0) -> None:
-        """Fetch all that is not known: the base is another one.
+        """Fetch all unknown keys at a new base.
 
-        Keys that messages wanted are fetched at once, for a part of these units.
+        Keys that messages used are fetched at once, for a part of these units.
         """
         self._units = units
         self._begun.set()
 
     async def fetch(self) -> None:
-        """Fetch whenever it is begun, until cancelled."""
+        """Fetch after each start, until cancelled."""
         while True:
             await self._begun.wait()
             self._begun.clear()
@@ -250,7 +252,7 @@ class WorkingSetRefresh:
             await self._fetch_all(list(self._hot.portions()))
 
     async def _fetch_at_once(self, portions: Sequence[StateKeys], units: float) -> None:
-        """Ask for as many portions as these units pay for; what is not found comes later."""
+        """Fetch the portions that these units pay for; the rest comes later."""
         most = int(units / price("eth_getProof")) // PORTION_ACCOUNTS
         if units:
             await asyncio.gather(*map(self._find_at_once, portions[: max(1, most)]))
@@ -270,17 +272,17 @@ class WorkingSetRefresh:
             if self._begun.is_set():
                 return
             self.known += len(portion) - len(left)
-            await asyncio.sleep(0)  # where all is known, others have their turn
+            await asyncio.sleep(0)  # if all is known, other tasks have their turn
         self.is_fetching = False
 
     async def _fetch(self, portion: StateKeys) -> StateKeys:
-        """Know a portion, as far as it can be had; gives what is left of it."""
+        """Fetch a portion; return the keys that could not be fetched."""
         backoff = Backoff(WAITS)
         left = self._state.unknown(portion)
         for _ in range(TRIES):
             if not left or self._begun.is_set():
                 break
-            while not self._has_room():  # noqa: ASYNC110, room has no event
+            while not self._has_room():  # noqa: ASYNC110, the budget has no event
                 await asyncio.sleep(BUSY_SECONDS)
             try:
                 await self._finder.find_in_time(
@@ -292,13 +294,13 @@ class WorkingSetRefresh:
         return left
 
     async def keep(self) -> None:
-        """Keep the set now and then, until cancelled."""
+        """Store the set now and then, until cancelled."""
         while True:
             await asyncio.sleep(KEEP_SECONDS)
             await self.keep_now()
 
     async def keep_now(self) -> None:
-        """Keep what has changed, a little at a time."""
+        """Store the changes, a little at a time."""
         while True:
             put, gone = self._hot.take_changes(KEEP_ACCOUNTS)
             if not put and not gone:

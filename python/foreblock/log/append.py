@@ -1,9 +1,9 @@
 """Append commits to a log: by compare-and-set, until they are there or another writer is.
 
-A commit is sent again with the same bytes until it is acknowledged. An acknowledgement may be
-lost, so a refusal is answered by looking at the stream:
+A commit is sent again with the same bytes until it is acknowledged. An acknowledgement may be lost,
+so after a refusal the stream is read:
 
-- the commit itself is at its place, stored by this very writer: an answer was lost;
+- the commit itself is there, stored by this writer: a response was lost;
 - a commit of another writer is there: this writer is deposed;
 - what is there continues nothing: the commit is to be appended after it;
 - the stream ends earlier: it has lost what it acknowledged, and gets it again from memory;
@@ -85,7 +85,7 @@ class Appender:
         self._clock: Final = clock
         self._writer: Final = uuid4().hex
         self._began_ns: int | None = None
-        self.why = ""  # the last try gave nothing
+        self.why = ""  # the last try had no result
         self._is_waiting_logged = False
 
     def prepare(self, position: LogPosition, message: LogMessage) -> OutgoingCommit:
@@ -141,7 +141,7 @@ class Appender:
 
     async def _send(self, commit: OutgoingCommit) -> _Outcome:
         connection = self._connection
-        batch = uuid4().hex  # a new one for each try: the last may be half there
+        batch = uuid4().hex  # a new one for each try: the last may be incomplete
         seconds = _ACK_SECONDS + commit.size / _BYTES_A_SECOND
         headers = list(commit.headers(connection.subjects.stream, self._writer, batch))
         try:
@@ -237,7 +237,7 @@ class Appender:
         log.warning("log_stream_created_again", stream=stream, first=first)
 
     async def _newest_epoch(self, epoch: int) -> int:
-        """Return the newest epoch whose writer responds, or is queried by a replica.
+        """Return the newest epoch whose writer responds or is queried by a replica.
 
         Commits of a newer writer may be lost with the stream.
         """
@@ -270,7 +270,7 @@ class Appender:
             raise ForkedLog(last, "its end is not what this node has appended")
 
     def _log_waiting(self, commit: OutgoingCommit) -> None:
-        """Say once for each append that it takes long."""
+        """Log once for each append that it takes long."""
         if self.waits and not self._is_waiting_logged:
             self._is_waiting_logged = True
             log.warning(

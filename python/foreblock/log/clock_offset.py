@@ -21,7 +21,7 @@ from foreblock.clock import SECOND_NS
 from foreblock.log.position import HeadAnnouncement
 
 RENEW_NS: Final = 10 * SECOND_NS
-RETRY_NS: Final = SECOND_NS // 4  # after a question without an answer
+RETRY_NS: Final = SECOND_NS // 4  # after a request without a response
 DRIFT: Final = 10_000  # one part in: 100 ppm
 
 
@@ -55,11 +55,11 @@ class WriterClock:
         return 0 if self._tried_ns is None else self._tried_ns + RETRY_NS
 
     def requested(self, now_ns: int) -> None:
-        """A question was sent; until it is answered, the next is due a little later."""
+        """A request was sent; until its response, the next one is due a little later."""
         self._tried_ns = now_ns
 
     def answered(self, asked_ns: int, answer: HeadAnnouncement) -> None:
-        """The answer to a question that was sent at this time of the replica."""
+        """The response to a request that was sent at this time of the replica."""
         new = _Sample(answer.epoch, answer.boot_id, asked_ns, answer.monotonic_ns)
         old = self._sample
         if old is not None and new.epoch < old.epoch:
@@ -70,7 +70,7 @@ class WriterClock:
     def local_deadline_ns(self, epoch: int, boot_id: bytes, deadline_ns: int) -> int | None:
         """A deadline of the writer of an epoch, on the clock of this machine.
 
-        None where the writer of this epoch has not answered, or the deadline is of another.
+        None if the writer of this epoch has not responded, or the deadline is of another.
         """
         sample = self._sample
         if sample is None or sample.epoch != epoch or sample.boot_id != boot_id:

@@ -82,7 +82,7 @@ OnMessage = Callable[[Msg], Awaitable[None]]
 
 
 class LogServers(Struct, frozen=True):
-    """Where a log is, and who we are there."""
+    """The address of a log, and our credentials."""
 
     addresses: Sequence[str]
     subjects: LogSubjects
@@ -157,9 +157,9 @@ class LogConnection:
         self._is_closing = False
 
     async def open(self) -> None:
-        """Connect; where no server answers, try until cancelled.
+        """Connect; if no server responds, retry until cancelled.
 
-        Raises `LogServerTooOld`, or `LogUnreachable` where a server lacks TLS.
+        Raises `LogServerTooOld`, or `LogUnreachable` if a server lacks TLS.
         """
         servers = self._servers
         needs_tls = bool(servers.ca) or any(a.startswith("tls://") for a in servers.addresses)
@@ -185,7 +185,7 @@ class LogConnection:
 
     async def close(self) -> None:
         self._is_closing = True
-        with suppress(AssertionError):  # nats-py's word for: there never was a connection
+        with suppress(AssertionError):  # nats-py raises this if there never was a connection
             await self.client.close()
 
     @property
@@ -194,7 +194,7 @@ class LogConnection:
 
     @property
     def max_payload(self) -> int:
-        """Bytes that the server takes in one message."""
+        """The largest message that the server accepts, in bytes."""
         return self.client.max_payload
 
     def new_inbox(self) -> str:
@@ -203,7 +203,7 @@ class LogConnection:
     async def publish(
         self, subject: str, data: bytes, headers: dict[str, str] | None = None, reply: str = ""
     ) -> None:
-        """Send without an answer; nothing is kept for later while there is no connection."""
+        """Publish without a response; nothing is kept for later while there is no connection."""
         if not self.client.is_connected:
             raise LogUnreachable("not connected")
         try:
@@ -218,7 +218,7 @@ class LogConnection:
         headers: dict[str, str] | None = None,
         seconds: float = ANSWER_SECONDS,
     ) -> bytes:
-        """Send, and wait for the answer."""
+        """Send a request, and wait for the response."""
         if not self.client.is_connected:
             raise NobodyListens("not connected")
         try:
@@ -230,7 +230,7 @@ class LogConnection:
         return answer.data
 
     async def subscribe(self, subject: str, on_message: OnMessage) -> Subscription:
-        """Hear a subject, over reconnects too; bounds are the caller's."""
+        """Subscribe to a subject, across reconnects; the caller bounds the messages."""
         try:
             return await self.client.subscribe(
                 subject, cb=on_message, pending_msgs_limit=0, pending_bytes_limit=0
@@ -239,7 +239,7 @@ class LogConnection:
             raise LogUnreachable(_words(why)) from None
 
     async def ask_jetstream(self, what: str, fields: dict[str, Any] | None = None) -> ApiAnswer:
-        """Ask JetStream's API, without its prefix."""
+        """Send a request to JetStream's API; its prefix is added."""
         data = b"" if fields is None else msgspec.json.encode(fields)
         return read_answer(await self.request(f"$JS.API.{what}", data))
 
@@ -250,13 +250,13 @@ class LogConnection:
         return StreamState(state["first_seq"], state["last_seq"])
 
     async def check_stream(self) -> None:
-        """Raises `BadLogStream` where the stream is not there, or is no log."""
+        """Raises `BadLogStream` if the stream does not exist or is not a log."""
         answer = await self._info()
         if wrong := differences(answer.fields["config"], self.subjects):
             raise BadLogStream(self.subjects.stream, "; ".join(wrong))
 
     async def make_stream(self, replicas: int, first: int = 1) -> None:
-        """Create the stream where it is not there, then check it. For writers.
+        """Create the stream if it does not exist, then check it. For writers.
 
         `first` is the sequence that its first message will have.
         """
@@ -313,7 +313,7 @@ class LogConnection:
 
 
 async def end_subscriptions(subscriptions: Iterable[Subscription]) -> None:
-    """Hear no more; with the connection they are gone anyhow."""
+    """End subscriptions; they end with the connection anyhow."""
     for each in subscriptions:
         with suppress(*FAILURES):
             await each.unsubscribe()

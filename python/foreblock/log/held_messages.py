@@ -37,7 +37,7 @@ class LiveMessages:
                 self.size += len(message.body)
 
     def up_to(self, position: LogPosition, head: HeadAnnouncement) -> list[StoredCommit]:
-        """The commits after a position up to a head; nothing where one of them is not here."""
+        """The commits after a position up to a head; None if one of them is missing."""
         found: list[StoredCommit] = []
         link, sequence = head.link, head.sequence
         while sequence > position.end:

@@ -147,7 +147,7 @@ def _check_format(what: str, name: str, found: int, known: int) -> None:
 
 
 def _unpack(packed: memoryview, length: int, what: str) -> bytes:
-    """The content of one zstd frame that says that it has this length."""
+    """The content of one zstd frame that announces this length."""
     try:
         claimed = zstandard.get_frame_parameters(packed).content_size
         if claimed != length:  # before anything of that size is allocated

@@ -54,7 +54,7 @@ async def submit(
     transaction: ForwardedTransaction,
     seconds: float = SUBMIT_SECONDS,
 ) -> ForwardedAnswer:
-    """The writer's answer. Raises `SequencerUnavailable`, or `OutcomeUnknown` without one."""
+    """The writer's response. Raises `SequencerUnavailable`, or `OutcomeUnknown` without one."""
     subject = connection.subjects.submit(epoch)
     try:
         return decode_answer(await connection.request(subject, transaction.encode(), None, seconds))
@@ -68,7 +68,7 @@ async def submit(
 
 
 class _SubmissionServer:
-    """Answers transactions, many at a time."""
+    """Responds to transactions, many at a time."""
 
     def __init__(self, connection: LogConnection, examine: Examine) -> None:
         self._connection: Final = connection
@@ -94,7 +94,7 @@ class _SubmissionServer:
     async def _reply(self, message: Msg, answer: ForwardedAnswer) -> None:
         try:
             await self._connection.publish(message.reply, answer.encode())
-        except LogUnreachable as why:  # the replica says that it does not know
+        except LogUnreachable as why:  # the replica reports an unknown outcome
             log.info("log_reply_not_sent", stream=self._connection.subjects.stream, why=str(why))
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class _SubmissionServer:
 async def receiving_submissions(
     connection: LogConnection, epoch: int, examine: Examine
 ) -> AsyncIterator[None]:
-    """Let `examine` answer the transactions of replicas, as the writer of an epoch."""
+    """Pass the transactions of replicas to `examine`, as the writer of an epoch."""
     desk = _SubmissionServer(connection, examine)
     subscription = await connection.subscribe(connection.subjects.submit(epoch), desk.receive)
     try:
@@ -117,7 +117,7 @@ async def receiving_submissions(
 
 
 async def publish_hint(connection: LogConnection, hint: NonceHint) -> None:
-    """Tell all replicas; a hint that is not sent costs nothing but its use."""
+    """Send a hint to all replicas; a lost one does no harm."""
     with suppress(LogUnreachable):
         await connection.publish(connection.subjects.nonce, hint.encode())
 
@@ -161,7 +161,7 @@ class Announcer:
         self._position = position
 
     async def run(self) -> None:
-        """Announce once a second and answer questions, until cancelled."""
+        """Announce the head once a second and answer requests, until cancelled."""
         subject = self._connection.subjects.ask(self._position.epoch)
         subscription = await self._connection.subscribe(subject, self._answer)
         try:
@@ -177,7 +177,7 @@ class Announcer:
         await self._announce()
 
     async def resign(self) -> None:
-        """Say that this writer stops: a standby need not wait for silence."""
+        """Announce that this writer stops: a standby need not wait for silence."""
         await self._publish(replace(self._head(), monotonic_ns=0))
 
     async def _announce(self) -> None:
@@ -204,6 +204,6 @@ class Announcer:
 async def ask_writer(connection: LogConnection, epoch: int) -> HeadAnnouncement:
     """The head and the clock of the writer of an epoch.
 
-    Raises `LogUnreachable` where it does not answer, `MalformedLogMessage` or `NewerLogFormat`.
+    Raises `LogUnreachable` if it does not respond, `MalformedLogMessage` or `NewerLogFormat`.
     """
     return decode_head(await connection.request(connection.subjects.ask(epoch)))

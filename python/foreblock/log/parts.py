@@ -97,7 +97,7 @@ class StoredPart(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """Its place in its commit, from 1; 0 if it is malformed."""
+        """Its number in its commit, from 1; 0 if it is malformed."""
         text = self.headers.get("Nats-Batch-Sequence", "1")
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PARTS))
         return int(text) if is_number and int(text) <= MOST_PARTS else 0

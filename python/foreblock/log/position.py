@@ -32,7 +32,7 @@ HEAD: Final = struct.Struct(">BQQQ32s16sQ")
 
 
 class HeadAnnouncement(Struct, frozen=True):
-    """The last commit of a log, and the writer's clock when it said so."""
+    """The last commit of a log, and the writer's clock when it was announced."""
 
     epoch: int
     commit: int

@@ -16,11 +16,11 @@ from foreblock.log.position import HeadAnnouncement
 from foreblock.log.tail import LogTail
 from foreblock.log.takeover import CHECK_SECONDS, SilenceWatch, StandbyStep
 
-_LONGEST_SLEEP: Final = 0.05  # between two glances at the clock
+_LONGEST_SLEEP: Final = 0.05  # between two checks of the clock
 
 
 class Standby:
-    """Watches the writer of a log; give `received` to the tail that follows it."""
+    """Watches the writer of a log; pass `received` to the tail that follows it."""
 
     def __init__(
         self, connection: LogConnection, clock: Clock, silence: float, chance: Random
@@ -30,10 +30,10 @@ class Standby:
         self._clock: Final = clock
         self._silence: Final = silence
         self._watch: Final = SilenceWatch(silence, chance, clock.monotonic_ns())
-        self._seen = 0  # the last sequence of the stream that was seen
+        self._seen = 0  # the last known sequence of the stream
 
     def received(self, head: HeadAnnouncement | None) -> None:
-        """A commit or a head came: the writer is there, or says that it stops."""
+        """A commit or a head was received: the writer is alive, or announces that it stops."""
         now_ns = self._clock.monotonic_ns()
         if head is not None and head.is_last:
             self._watch.resigned(now_ns)
@@ -54,7 +54,7 @@ class Standby:
                 await asyncio.sleep(min(left, _LONGEST_SLEEP))
 
     def restart(self) -> None:
-        """Count from now on: an attempt to take over did not succeed."""
+        """Restart the count: an attempt to take over did not succeed."""
         self._watch.unanswered(self._clock.monotonic_ns())
 
     async def check(self, tail: LogTail) -> StandbyStep:

@@ -31,9 +31,9 @@ from foreblock.log.position import LogPosition
 
 log = structlog.get_logger()
 
-BATCH: Final = 250  # messages of one question
+BATCH: Final = 250  # messages of one request
 BATCH_BYTES: Final = 8 << 20
-_SECONDS: Final = 2.0  # until the next message of an answer
+_SECONDS: Final = 2.0  # until the next message of a response
 _NAMED: Final = 16  # skipped messages that are logged one by one
 _NAMED_EVERY: Final = 1000  # of those after them
 _END: Final = "204"
@@ -41,15 +41,15 @@ _NOTHING: Final = "404"
 
 
 class StreamReader:
-    """Reads the stream of a log; one question at a time."""
+    """Reads the stream of a log, one request at a time."""
 
     def __init__(self, connection: LogConnection) -> None:
         self._connection: Final = connection
         self._subject: Final = f"$JS.API.DIRECT.GET.{connection.subjects.stream}"
         self._inbox: Final = connection.new_inbox()
         self._numbers: Final = count(1)
-        self._answers: asyncio.Queue[Msg | None] = asyncio.Queue()  # none: there will be no more
-        self._reply_subject = ""  # the subject of the answers that are waited for
+        self._answers: asyncio.Queue[Msg | None] = asyncio.Queue()  # none: the response is complete
+        self._reply_subject = ""  # of the expected responses
         self._subscription: Subscription | None = None
         self._turn: Final = asyncio.Lock()
         self.skipped = 0  # messages
@@ -67,15 +67,15 @@ class StreamReader:
             self._subscription = None
 
     def _give_up(self) -> None:
-        """End an answer that a lost connection has cut."""
+        """End a response that a lost connection has cut."""
         self._answers.put_nowait(None)
 
     async def _receive(self, message: Msg) -> None:
-        if message.subject == self._reply_subject:  # late answers to earlier questions are dropped
+        if message.subject == self._reply_subject:  # late responses to earlier requests are dropped
             self._answers.put_nowait(message)
 
     async def parts_from(self, sequence: int, most: int = BATCH) -> list[StoredPart]:
-        """Messages from a sequence on, as many as one answer has; nothing after the last."""
+        """Messages from a sequence on, up to the size of one response; none after the last."""
         async with self._turn:
             await self.request(sequence, most)
             found: list[StoredPart] = []
@@ -131,7 +131,7 @@ class StreamReader:
         await self._connection.publish(self._subject, data, reply=self._reply_subject)
 
     async def _next(self) -> StoredPart | None:
-        """The next message of the answer, none after the last."""
+        """The next message of the response; None after the last."""
         try:
             async with asyncio.timeout(_SECONDS):
                 message = await self._answers.get()
@@ -219,7 +219,7 @@ def _same(position: LogPosition, commit: StoredCommit) -> LogPosition:
 
 
 def _before(position: LogPosition, commit: StoredCommit, *, has_more: bool) -> LogPosition:
-    """Return the place before the first commit that is after the position's."""
+    """Return the sequence before the first commit that is after the position's."""
     if commit.message.previous == position.link and commit.message.before == position.commit:
         return position.at(commit.first - 1)
     if NO_LINK == commit.message.previous != position.link:

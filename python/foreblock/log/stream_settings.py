@@ -54,7 +54,7 @@ class LogSubjects(Struct, frozen=True):
 
     @property
     def asks(self) -> str:
-        """Questions to the writers of all epochs."""
+        """Requests to the writers of all epochs."""
         return f"fb.{self.name}.ask.*"
 
     def ask(self, epoch: int) -> str:
@@ -69,7 +69,7 @@ _HOUR_NS: Final = 3600 * 10**9
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
-# Bytes that a new stream keeps, from the most on: servers refuse what exceeds their storage.
+# Sizes for a new stream, the largest first: servers refuse what exceeds their storage.
 STREAM_BYTES: Final = (16 << 30, 4 << 30, 1 << 30, 256 << 20)
 
 
@@ -136,7 +136,7 @@ class StreamState(Struct, frozen=True):
 
 
 class ApiAnswer(Struct, frozen=True):
-    """An answer of JetStream: fields, or an error."""
+    """A response of JetStream: fields, or an error."""
 
     fields: dict[str, Any]
 
@@ -158,7 +158,7 @@ class ApiAnswer(Struct, frozen=True):
 
 
 def read_answer(data: bytes) -> ApiAnswer:
-    """An answer of JetStream. Raises `LogUnreachable` for anything else."""
+    """A response of JetStream. Raises `LogUnreachable` for anything else."""
     try:
         return ApiAnswer(msgspec.json.decode(data, type=dict[str, Any]))
     except msgspec.MsgspecError as why:

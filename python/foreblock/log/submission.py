@@ -5,8 +5,8 @@
                   ‖ the reason of a rejection, UTF-8
     nonce hint    sender (20) ‖ nonce (8)
 
-The answer carries the nonce so that the replica has it before its client has the answer; other
-replicas receive it as a hint.
+The response contains the nonce, so that the replica has it before its client gets the response;
+other replicas receive it as a hint.
 """
 
 import struct
@@ -20,13 +20,13 @@ SUBMISSION_FORMAT: Final = 1
 SUBMISSION: Final = struct.Struct(">B20s")
 ANSWER: Final = struct.Struct(">BBQ")
 HINT: Final = struct.Struct(">20sQ")
-# A transaction has at most 128 KiB, with blobs at most 1 MiB; a longer one is not one of ours.
+# A transaction has at most 128 KiB, with blobs at most 1 MiB; longer ones are refused.
 LONGEST_RAW: Final = 1 << 20
 LONGEST_REASON: Final = 4096  # bytes
 
 
 class ForwardedTransaction(Struct, frozen=True):
-    """A transaction that a replica hands in; its sender is recovered there."""
+    """A transaction submitted by a replica, which has recovered its sender."""
 
     sender: bytes
     raw: bytes

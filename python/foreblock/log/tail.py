@@ -1,10 +1,9 @@
-"""Follow a log: what is published, once a head covers it, and the rest by sequence. One loop.
+"""Follow a log: published messages once a head covers them, and the rest by sequence. One loop.
 
-Messages are received as they are published, and applied when a head names them
-(`held_messages`). Missing ones are read from the stream by sequence: a lost message, the time of
-a lost connection, the hours since the last start, and every commit of several parts. After a
-second of silence the stream is read too. So catching up is one procedure, and nothing has to be
-resumed.
+Messages are received as they are published, and applied when a head names them (`held_messages`).
+Missing ones are read from the stream by sequence: a lost message, the time of a lost connection,
+the time since the last stop, and every commit of several parts. After a second of silence the
+stream is read too. So catching up is one procedure, and there is no state to resume.
 
 Applying is the caller's: a call with the next commits, in order, each with the position that it
 leads to; one as a rule, and many where the stream is read. It returns how many of them the store
@@ -129,7 +128,7 @@ class LogTail:
         self._wake.set()
 
     async def _receive(self, message: Msg) -> None:
-        """Keep what is published, until a head covers it."""
+        """Keep a published message until a head covers it."""
         headers = message.headers or {}
         expected = headers.get(EXPECTED_LAST, "")
         if BATCH in headers or not (expected.isascii() and expected.isdigit()):
@@ -137,7 +136,7 @@ class LogTail:
         try:
             commit = decode_message(message.data)
         except (MalformedLogMessage, NewerLogFormat):
-            return  # if the stream has taken it, it is read and refused there
+            return  # if the stream has it, it is read and refused there
         self.messages.add(self.position, commit, int(expected) + 1, message.data)
 
     async def _receive_head(self, message: Msg) -> None:
@@ -170,7 +169,7 @@ class LogTail:
         gathered: list[NextCommit] = []
         for commit in self.messages.up_to(self.position, head) if head else ():
             if not self._gather(gathered, commit):
-                break  # the stream decides
+                break  # read the stream
         self.live += await self._take(gathered)
         is_level = head is None or self.position.meaning_of_head(head) in _LEVEL
         if is_level and not self._must_read:
@@ -180,14 +179,14 @@ class LogTail:
         await self._compare_with_head()
 
     async def _compare_with_head(self) -> None:
-        """After the stream was read: what a head that it does not explain means."""
+        """Act on a head that reading the stream did not explain."""
         head = self.head
         meaning = Meaning.KNOWN if head is None else self.position.meaning_of_head(head)
         if head is not None and self.position.has_skipped(head):
             self.head = None
             await self._check_skipped(head)
         elif meaning is Meaning.FORK:
-            self.head = None  # the stream decides
+            self.head = None  # read the stream
             await self._locate()
         elif meaning in {Meaning.GAP, Meaning.NEWER_EPOCH}:
             self._read_later()  # a server that is behind has answered
@@ -195,9 +194,9 @@ class LogTail:
             self._backoff.succeeded()
 
     async def _check_skipped(self, head: HeadAnnouncement) -> None:
-        """Raise if the log goes on with a message that was skipped: this store has diverged.
+        """Raise if the log continues with a message that was skipped: this store has diverged.
 
-        It is read again before: perhaps the stream lost what was skipped, and has another there.
+        The stream is read again first: perhaps it lost that message, and has another one.
         """
         self.position = self.position.skipping_to(self.position.sequence)
         await self._read_on()
@@ -213,7 +212,7 @@ class LogTail:
         asyncio.get_running_loop().call_later(self._backoff.after(), self._read_soon)
 
     async def _read_on(self) -> None:
-        """Apply what the stream has after the position, to its end, an answer of it at a time."""
+        """Apply the stream from the position to its end, one response at a time."""
         joiner, at = Joiner(), self.position.end + 1
         while parts := await self._reader.parts_from(at):
             if parts[0].sequence > at and await self._has_moved():
@@ -250,7 +249,7 @@ class LogTail:
         return True
 
     async def _take(self, gathered: Sequence[NextCommit]) -> int:
-        """Apply commits, and skip the one that the store refuses; gives how many it has taken."""
+        """Apply commits, and skip one that the store refuses; return how many were applied."""
         if not gathered:
             return 0
         count = await self._apply(gathered)
@@ -271,7 +270,7 @@ class LogTail:
         self.position = self.position.skipping_to(entry.last)
 
     async def _has_moved(self, entry: StreamEntry | None = None) -> bool:
-        """Before an entry or a gap is skipped: whether the place of the last commit is another.
+        """Before an entry or a gap is skipped, check whether the last commit has moved.
 
         Raises `LogBeginsLater` for the first commit of a log that this store cannot begin with.
         """
@@ -298,5 +297,5 @@ class LogTail:
         if found is not None:
             self.position = found
             return True
-        # Too old for the stream, which goes on after it.
+        # Too old for the stream, which begins after it.
         return position.sequence < state.first <= position.end + 1

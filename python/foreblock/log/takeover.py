@@ -1,6 +1,6 @@
 """When a node that may write a log tries to lead. No I/O.
 
-Nobody appoints a writer: the log accepts an append of the next epoch from one node only. So these
+No node appoints a writer: the log accepts an append of the next epoch from one node only. So these
 rules decide only whether a node tries, and a mistake costs a change of the writer, but no commit.
 
 A node that has just reached the end of the log tries at once if the log has no commit, or if
@@ -25,7 +25,7 @@ from foreblock.clock import SECOND_NS
 QUIET_NS: Final = SECOND_NS // 2  # of silence before the first check
 CHECK_NS: Final = SECOND_NS // 4  # between checks
 CHECK_SECONDS: Final = 0.5  # until a check counts as unanswered
-ASLEEP_NS: Final = 3 * SECOND_NS // 2  # between two signs of life: the standby did not run
+ASLEEP_NS: Final = 3 * SECOND_NS // 2  # between two signs of life: the standby was suspended
 CHANCE_NS: Final = SECOND_NS // 2
 
 
@@ -44,7 +44,7 @@ class SilenceWatch:
         """`silence` in seconds; 0 never takes over."""
         self._silence_ns: Final = round(silence * SECOND_NS)
         self._chance: Final = chance
-        self._awake_ns = now_ns  # the last sign that standby and log were there
+        self._awake_ns = now_ns  # the last sign of life of standby and log
         self._begin(now_ns)
 
     def _begin(self, now_ns: int) -> None:
@@ -58,7 +58,7 @@ class SilenceWatch:
         self._begin(now_ns)
 
     def resigned(self, now_ns: int) -> None:
-        """The writer said that it stops: only the chance is waited for."""
+        """The writer announced its end: only the random delay is left to wait for."""
         self._awake_ns = now_ns
         self._since_ns = self._check_ns = now_ns
         self._wait_ns = self._chance.randrange(CHANCE_NS + 1)

@@ -89,7 +89,7 @@ class PriorityFees:
         if known is not None:
             return known
         made_at, _ = self._suggested
-        if view.latest.header.parent_hash == made_at:  # it goes on
+        if view.latest.header.parent_hash == made_at:  # it continues
             tips = yield from self.of(view, view.latest)
             recent = deque(self._recent, maxlen=BLOCKS)
             recent.appendleft(tips.lowest(LOWEST))

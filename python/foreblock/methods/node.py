@@ -35,7 +35,7 @@ def chain_id(view: LedgerView, raw: Raw) -> bytes:
 
 
 def network_version(view: LedgerView, raw: Raw) -> bytes:
-    """The chain's number in decimal, as other nodes give it."""
+    """The chain id in decimal, as other nodes return it."""
     take_none(raw)
     return b'"%d"' % view.profile.chain_id
 

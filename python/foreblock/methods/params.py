@@ -170,7 +170,7 @@ _decode_name = Decoder(str | BlockObject).decode
 
 
 def named_block(given: str | bytes) -> str | BlockObject:
-    """The parameter as the engine gives it: a text, or JSON whose types are right."""
+    """The parameter as the engine returns it: a text, or JSON with the right types."""
     return given if isinstance(given, str) else _decode_name(given)
 
 

@@ -23,7 +23,7 @@ ROUNDS: Final = 64  # that one block may take
 
 
 def run_offline(state: RecordedState, config: bytes, name: str) -> int:
-    """Execute all blocks; gives their number. Raises `BadRecording`, `BadBlock`."""
+    """Execute all blocks; return their number. Raises `BadRecording`, `BadBlock`."""
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-") as folder,
         Store(str(Path(folder) / "store"), write=True, sync=False) as store,

@@ -67,8 +67,8 @@ def _of_log(each: NextCommit) -> CommitOfLog:
 class CatchUp:
     """How far a follower is behind.
 
-    It is behind since the moment at which it last had all that the writer had announced. Heads
-    come with each commit and once a second.
+    It is behind since it last had everything that the writer had announced. Heads come with each
+    commit and once a second.
     """
 
     def __init__(self, now_ns: int) -> None:

@@ -33,11 +33,11 @@ from foreblock.log.node_messages import SUBMIT_SECONDS, submit
 from foreblock.log.submission import ForwardedAnswer, ForwardedTransaction
 from foreblock.sources.network_thread import RunningNetwork
 
-MOST_WAITING: Final = 4096  # transactions that a replica has sent and that are not answered
+MOST_WAITING: Final = 4096  # transactions of a replica in flight
 
 
 class Forwarding:
-    """Hands the transactions of one replica to the writer."""
+    """Sends the transactions of one replica to the writer."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Forwarding:
             request.refuse()
             return
         except OutcomeUnknown:
-            return  # the worker says so at its deadline
+            return  # the worker reports that at its deadline
         if answer.next_nonce:
             self._broadcast(NextNonce(self._network, sender, answer.next_nonce))
         if answer.rejected is None:
@@ -86,7 +86,7 @@ class Forwarding:
             request.fail(RejectedTransaction(answer.rejected))
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop responding."""
         for task in self._tasks:
             task.cancel()
 

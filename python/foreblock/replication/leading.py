@@ -54,7 +54,7 @@ class HintPublisher:
             self._task = None
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()

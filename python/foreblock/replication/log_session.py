@@ -51,7 +51,7 @@ class LogSession:
         *,
         may_write: bool,
     ) -> None:
-        """`journal` may have what an earlier session has kept."""
+        """`journal` may have commits of an earlier session."""
         self.options: Final = options
         self.clock: Final = clock
         self.journal: Final = journal
@@ -64,7 +64,7 @@ class LogSession:
         self.reader: StreamReader
         self.appender: Appender
         self.is_open = False
-        self._why = ""  # the last try gave nothing
+        self._why = ""  # the last try had no result
 
     async def open(self, *, begins: bool) -> None:
         """Connect and find the stream; until cancelled.
@@ -80,7 +80,7 @@ class LogSession:
         await self.reader.open()
         replicas = self.options.log_replicas if self._may_write else 0
         self.appender = Appender(self.connection, self.reader, self.journal, self.clock, replicas)
-        while not await self._found_stream(creates=begins and self._may_write):  # noqa: ASYNC110, there is nothing to be woken by
+        while not await self._found_stream(creates=begins and self._may_write):  # noqa: ASYNC110, there is no event to wait for
             await asyncio.sleep(RETRY_SECONDS)
         self.is_open = True
 
@@ -122,7 +122,7 @@ class LogSession:
                 await ask_writer(self.connection, epoch)
             except NobodyListens:
                 continue
-            except LogError:  # it listens, or the log does not respond: it is not absent
+            except LogError:  # it is there, or the log does not respond
                 return True
             return True
         return False
@@ -148,7 +148,7 @@ class WriterClockKeeper:
         self._clock: Final = WriterClock()
         self._boot_id: Final = boot_id()
         self._wake: Final = asyncio.Event()
-        self.answered_ns: int | None = None  # when the writer answered last
+        self.answered_ns: int | None = None  # the time of its last response
 
     def localize(self, freshness: Freshness, epoch: int) -> Freshness:
         """A freshness of the writer of an epoch, on this machine; on any thread."""

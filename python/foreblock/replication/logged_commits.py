@@ -89,19 +89,19 @@ class LoggedCommits:
         return isinstance(self._failure, Deposed)
 
     async def wait_until_lost(self) -> None:
-        """Raise what a commit has raised, whatever the source makes of it."""
+        """Raise the failure of a commit, even if the source handles it."""
         await self._lost.wait()
         assert self._failure is not None, "a commit has failed"
         raise self._failure
 
     def stop(self) -> None:
-        """Wait for the log no longer. A commit that waits may be in the log."""
+        """Stop waiting for the log. A waiting commit may be in the log."""
         self._is_stopped = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     def _append(self, position: LogPosition, outgoing: OutgoingCommit) -> bool:
-        """On the thread: whether the log has the commit; else the position has moved."""
+        """On the thread: true if the log has the commit; else the position has moved."""
         appending = self._session.appender.append(position, outgoing)
         self._waiting = asyncio.run_coroutine_threadsafe(appending, self._loop)
         if self._is_stopped:

@@ -1,9 +1,9 @@
 """Copies of the store of one network: offered to other nodes, and fetched from them.
 
 The store is offered while a role has it open, and withdrawn before that role closes it. It is
-fetched where it cannot go on with the log. After a divergence the commits that workers have
-seen mean nothing any more, and a store below them would be refused; so they are forgotten, once
-every worker has noticed that the file is another one.
+fetched if it cannot continue with the log. After a divergence the commits that workers have seen
+mean nothing any more, and a store below them would be refused; so they are forgotten, once every
+worker has noticed that the file is another one.
 """
 
 import asyncio
@@ -43,30 +43,30 @@ class StoreCopies:
         return bool(self._log.snapshot_from)
 
     def offer(self, store: Store | None) -> None:
-        """Send this store to those who ask, if it is known."""
+        """Serve this store to other nodes, if it is known."""
         if store is not None:
             self._offers.offer(self._log.log_name, store)
 
     async def withdraw(self) -> None:
-        """Send it no more; returns when no copy is under way."""
+        """Withdraw it; return when no copy is in progress."""
         await asyncio.to_thread(self._offers.withdraw, self._log.log_name)
 
     async def fetch(self, why: Exception) -> None:
-        """Replace the store, which is closed and cannot go on with the log because of `why`.
+        """Replace the store, which is closed and cannot continue with the log because of `why`.
 
         Nodes are tried until one sends, or until cancelled. Raises `DiskFull`, `StoreLocked`.
         """
         found = need_of(why) if isinstance(why, LogError) else None
         need, needed = found or (Need.DIVERGED, 0)
         backoff = Backoff(WAITS)
-        while not await self._fetched(need, needed):  # noqa: ASYNC110, nobody says when
+        while not await self._fetched(need, needed):  # noqa: ASYNC110, there is no event to wait for
             await asyncio.sleep(backoff.after())
         if need is Need.DIVERGED and self._seen is not None:
             await asyncio.sleep(NOTICED_SECONDS)
             self._seen.forget()
 
     async def _fetched(self, need: Need, needed: int) -> bool:
-        """Ask each node once; false where none has sent."""
+        """Request it from each node once; false if none has sent it."""
         tls = ssl.create_default_context(cafile=self._log.log_ca) if self._log.log_ca else None
         ended = Event()
         taking = partial(
@@ -84,5 +84,5 @@ class StoreCopies:
         except NoSnapshot:
             return False  # each reason has been logged
         finally:
-            ended.set()  # of who is cancelled, too
+            ended.set()  # also of a cancelled call
         return True

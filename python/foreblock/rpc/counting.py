@@ -87,7 +87,7 @@ class RequestCounts:
             self.report_slow(method, fault, seconds)
 
     def waited(self, method: str, fault: Fault | None, began: float) -> float:
-        """Count a request that may take long and is not slow; gives its time."""
+        """Count a request that may take long and is not slow; return its time."""
         seconds = self._clock() - began
         self.count(self.rows[method], OK if fault is None else outcome_of(fault), seconds)
         return seconds

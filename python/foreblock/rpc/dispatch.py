@@ -123,7 +123,7 @@ class Dispatcher(Generic[C]):
         return reply if isinstance(reply, Reply) else await reply
 
     def _read_on(self, reading: Reading) -> Item | list[Item] | None:
-        """Read for a slice; gives what was read when that is all."""
+        """Read for one slice; return the request once it is complete."""
         until = self._clock() + self._limits.slice_seconds
         try:
             while self._clock() < until:

@@ -112,7 +112,7 @@ def _judge_items(body: bytes, most: int) -> Item | list[Item]:
 
 
 def judge(item: Raw) -> Item:
-    """Read a request from a JSON value, or say why it is invalid. The last of equal keys counts."""
+    """Read a request, or return why it is invalid. The last of equal keys counts."""
     try:
         fields = _decode_fields(item)
     except DECODING:

@@ -35,7 +35,7 @@ _starting: ContextVar[Starting | None] = ContextVar("starting", default=None)
 
 
 def new_id() -> str:
-    """An id as other nodes give them: a quantity of up to 16 random bytes."""
+    """An id as other nodes make it: a quantity of up to 16 random bytes."""
     return f"{int.from_bytes(secrets.token_bytes(ID_BYTES)):#x}"
 
 

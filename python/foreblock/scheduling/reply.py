@@ -46,7 +46,7 @@ def is_met(minimum: Minimum, reached: Reached) -> bool:
 
 
 def missing(minimum: Minimum, reached: Reached | None) -> Missing:
-    """Say what is missing; without `reached` the store cannot be read."""
+    """Report the missing commit; without `reached` the store cannot be read."""
     commit, latest, pending = reached or Reached(0, 0, None)
     if minimum.place is None or commit < minimum.commit:
         wanted, at = f"commit {minimum.commit}", f"{commit}"

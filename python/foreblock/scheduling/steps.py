@@ -26,7 +26,7 @@ U = TypeVar("U")
 class Work(Protocol):
     """Work of the engine; when it is stopped it has changed nothing and can run again."""
 
-    def __call__(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
+    def __call__(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, as yielded
         """Run it; raises `DeadlineExceeded` and the refusals of the engine."""
 
 

@@ -24,7 +24,7 @@ class Thresholds(Struct, frozen=True):
     # The clock also runs while the process is halted: one stop is no proof.
     call_tries: int = 2
     # One that misses state and took this long was perhaps stopped: limits count work before it is
-    # done. On a thread it says all that it misses, which saves rounds of fetching.
+    # done. On a thread it reports all missing keys, which saves rounds of fetching.
     missing_call_seconds: float = 0.000_05
     # A call in place that ended this late was not a short one, though nothing stopped it.
     late_call_seconds: float = 0.001
@@ -106,7 +106,7 @@ class Thresholds(Struct, frozen=True):
     # Blocks that a search by address runs again because they have no row yet; each is one job of
     # a thread. A block has its row soon after it is sealed.
     searched_traces: int = 8
-    # Part of its time after which a query of logs says how far it came.
+    # Share of its time after which a query of logs returns its progress.
     logs_time: float = 0.8
 
     # --- Requests that wait for a later commit ---
@@ -166,7 +166,7 @@ class Thresholds(Struct, frozen=True):
     worker_filters_bytes: int = 256 << 20
     # Subscriptions of all connections of a worker, some 500 bytes each.
     worker_subscriptions: int = 65_536
-    # One poll of a filter gives the results of so many events at most, and about as many
+    # One poll of a filter returns at most the results of this many events, and about this many
     # results and bytes; the next poll continues.
     polled_events: int = 2_048
     polled_results: int = 10_000

@@ -56,7 +56,7 @@ class ExtendedKey:
 
     @classmethod
     def master(cls, seed: bytes) -> Self:
-        """The key at the root of all that a seed gives."""
+        """The root key of a seed."""
         digest = hmac.digest(b"Bitcoin seed", seed, hashlib.sha512)
         return cls(digest[:32], digest[32:])
 

@@ -174,7 +174,7 @@ class Ranking:
     def in_turn(self, after: Callable[[Pooled], Pooled | None] = _none) -> Generator[Pooled]:
         """All current members in order, as if each were removed before the next.
 
-        `after` gives the member that would come into the order then. The order stays as it is.
+        `after` returns the member that would join the order then. The order stays as it is.
         """
         taken: list[_Entry] = []
         revealed: list[_Entry] = []

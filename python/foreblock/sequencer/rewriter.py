@@ -99,7 +99,7 @@ class Rewriter:
     def reorganize(
         self, depth: int, placed: Mapping[int, list[Transaction]], *, put_back: bool
     ) -> None:
-        """Replace sealed blocks by as many others; what is not sealed yet waits again.
+        """Replace sealed blocks by others; unsealed transactions go back to the pool.
 
         `placed` are transactions of the new blocks, by offset; `RefusedCommand` if one cannot run
         there. With `put_back`, other transactions of the old blocks wait again, and their edits

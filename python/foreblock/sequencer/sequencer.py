@@ -118,7 +118,7 @@ class Sequencer:
         return pool.drop([each.hash for each in pool])
 
     def run_immediate(self) -> None:
-        """Do what must have happened before the senders of transactions are answered."""
+        """Do what must happen before the senders of transactions get their responses."""
         mining = self.mining
         if mining.waits_for_commands:
             self.changes.flush()

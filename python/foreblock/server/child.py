@@ -136,7 +136,7 @@ class Child:
     def close(self) -> int:
         """Release an ended process and return its exit code.
 
-        Not before its end: closing the line would tell it to stop.
+        Not before its end: closing the line would stop it.
         """
         self._read_line()
         code = self._process.wait()

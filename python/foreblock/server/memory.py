@@ -136,7 +136,7 @@ class MemoryPressure:
         self._freed: Final = freed
 
     def relieve(self, holders: Iterable[Holder]) -> None:
-        """Called every second."""
+        """Relieve memory pressure and sample the metrics, every second."""
         budget = self._budget
         if budget.wanted:
             budget.wanted = False

@@ -190,7 +190,7 @@ def spare_from_collection() -> None:
 
 
 def send_failure(line: socket.socket, why: str) -> None:
-    """Tell the supervisor why this process cannot serve."""
+    """Report to the supervisor why this process cannot serve."""
     send(line, FAILED + why.encode("utf-8", "replace").replace(END, b" "))
 
 

@@ -363,7 +363,7 @@ class HttpConnection(asyncio.Protocol):
         self._ticker.replace(self, websocket)
         self._transport.set_protocol(websocket)
         websocket.open(open_session)
-        if is_paused:  # the transport says so only once
+        if is_paused:  # the transport reports that only once
             websocket.pause_writing()
         if self._draining:
             websocket.drain()
@@ -403,7 +403,7 @@ class HttpConnection(asyncio.Protocol):
         self._put_and_proceed(accepted, task.result())
 
     def _fail(self, task: asyncio.Future[Any]) -> None:
-        """End with what says that a fault of the service is to blame."""
+        """Close with the error for a fault of the service."""
         log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
         self._end_with(answers.INTERNAL_ERROR)
 

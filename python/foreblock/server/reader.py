@@ -268,7 +268,7 @@ class RequestReader:
         except BadHead as bad:
             return RefusedRequest(answers.bad_request(str(bad)))
         if parser.head is None:
-            # The preface of HTTP/2 looks like a head and continues after its empty line.
+            # The preface of HTTP/2 resembles a head and continues after its empty line.
             ended = head.endswith(HEAD_END)
             return RefusedRequest(answers.bad_request("the head ends too soon")) if ended else None
         outcome = self._heads.judge(parser.head, self._rules)

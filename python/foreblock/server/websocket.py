@@ -325,7 +325,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._end_with(frame_head(CLOSE, len(payload)) + payload)
 
     def _end_with(self, frame: bytes) -> None:
-        """Send a close frame, and give the client time to read it, as HTTP does."""
+        """Send a close frame, and wait for the client to read it, as HTTP does."""
         if self.phase is not Phase.OPEN or self._transport.is_closing():
             return
         self.phase, self.since = Phase.LINGERING, self._ticker.now

@@ -44,7 +44,7 @@ class SupervisorMetrics:
         self._restarts[role].add()
 
     def keep_sampling(self) -> None:
-        """Look at the process every second, in the running loop."""
+        """Sample the process every second, in the running loop."""
         self._process.sample()
         asyncio.get_running_loop().call_later(SECONDS, self.keep_sampling)
 

@@ -110,7 +110,7 @@ class LogQueue:
                 self._write(self._say_dropped(dropped).encode() + b"\n")
 
     def _take(self) -> tuple[list[bytes], int]:
-        """Wait for lines; gives them and the count of dropped ones. Neither means the end."""
+        """Wait for lines; return them and the count of dropped ones. Neither means the end."""
         with self._changed:
             while not (self._waiting or self._dropped or self._closed):
                 self._changed.wait()

@@ -134,7 +134,7 @@ class PrintedRequests:
         self._tables.append(PrintedTable(table, dict(table), printed, calls))
 
     def refresh(self) -> None:
-        """Print requests from now on, or stop, as the state of the chain says."""
+        """Print requests from now on, or stop, according to the state of the chain."""
         try:
             is_on, with_tree = console_output_of(self._chain, self._ledger.dev_state)
         except StoreError:

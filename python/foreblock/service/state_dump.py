@@ -46,7 +46,7 @@ def write_dump(folder: str, file: Path) -> None:
 
 
 def main() -> None:
-    """Write the dump that the arguments name; one line says why it failed."""
+    """Write the dump that the arguments name; a failure is one line."""
     folder, file = sys.argv[1:]
     try:
         write_dump(folder, Path(file))

@@ -91,7 +91,7 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
 
 
 def _check_memory(pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker) -> None:
-    """Called every second."""
+    """Relieve memory pressure and sample the metrics, every second."""
     pressure.relieve(ticker)
     metrics.sample()
 

@@ -68,7 +68,7 @@ class Writer:
         self._networks[network.name] = network
 
     def add_printer(self, network: str, printer: NetworkPrinter) -> None:
-        """Print what workers say of a network."""
+        """Print the texts that workers send about a network."""
         self._printers[network] = printer
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -269,7 +269,7 @@ async def open_feed(descriptor: int | None, limits: FeedLimits, rpc: str) -> Fee
 
 
 def _keep_sampling(loop: asyncio.AbstractEventLoop, process: ProcessMetrics) -> None:
-    """Look at the process every second."""
+    """Sample the process every second."""
     process.sample()
     loop.call_later(SECONDS, _keep_sampling, loop, process)
 

@@ -116,7 +116,7 @@ def flat(settings: Any, prefix: str = "") -> dict[str, object]:  # noqa: ANN401
 
 
 def build(kind: type[T], values: Mapping[str, object]) -> T:
-    """Settings from every value by setting name, as `flat` gives them."""
+    """Settings from every value by setting name, as `flat` returns them."""
     built: T = _build(kind, "", values)
     return built
 

@@ -1,4 +1,4 @@
-"""Bootstrap a node: take the store of another one, then the log goes on from there.
+"""Bootstrap a node: take the store of another one; the log continues from there.
 
 A node needs that with an empty folder, when it was away for longer than the log reaches back
 (`LogBeginsLater`), and when it has another history than the log (`ForkedLog`, `ForeignLog`).
@@ -71,11 +71,10 @@ def bootstrap(  # noqa: PLR0913, keywords
 ) -> Taken:
     """Put a store of the log `name` into a folder. It blocks: call it on a thread.
 
-    `urls` are nodes that send, `needed` is the least commit that is of use, `report` gets the
-    bytes so far and about how many there will be; without it, the log of events says so.
-    `may_go_on` is checked for each piece.
-    Raises `NoSnapshot` with the reason of each node, `StoreExists` for a store that would be
-    lost, `StoreLocked`, `DiskFull`; what was in the folder is then as it was.
+    `urls` are nodes that send, `needed` is the least commit that is of use, `report` gets the bytes
+    so far and about how many there will be; without it, progress is logged. `may_go_on` is checked
+    for each piece. Raises `NoSnapshot` with the reason of each node, `StoreExists` for a store that
+    would be lost, `StoreLocked`, `DiskFull`; what was in the folder is then as it was.
     """
     if not urls:
         raise NoSnapshot("snapshot_from names no node")
@@ -96,7 +95,7 @@ def bootstrap(  # noqa: PLR0913, keywords
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what an interruption has left, unless somebody fetches into the folder now."""
+    """Remove the rest of an interrupted fetch, unless another process fetches into the folder."""
     if (folder / PART).exists():
         with suppress(StoreLocked), _locked(folder):
             shutil.rmtree(folder / PART, ignore_errors=True)
@@ -136,7 +135,7 @@ def _ending(report: Report, may_go_on: Callable[[], bool]) -> Report:
 
 
 class _Progress:
-    """Says now and then how far it is."""
+    """Reports progress now and then."""
 
     def __init__(self, name: str, url: str) -> None:
         self._name: Final = name
@@ -154,7 +153,7 @@ class _Progress:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of the writer; raises `StoreLocked` where somebody has it."""
+    """Hold the lock of the writer; raises `StoreLocked` if another process has it."""
     with (folder / WRITER_LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

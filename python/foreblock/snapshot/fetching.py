@@ -43,7 +43,7 @@ from foreblock.upstream.http import HttpServer, reason_of
 
 CONNECT_SECONDS: Final = 5.0
 STALL_SECONDS: Final = 30.0  # without a byte
-_WORDS: Final = 200  # bytes of a refusal that are repeated
+_WORDS: Final = 200  # bytes of a refusal that are shown
 
 Report = Callable[[int, int], None]
 
@@ -63,7 +63,7 @@ def address_of(url: str, name: str) -> str:
 def fetch(
     url: str, to: Path, report: Report, needed: int = 0, tls: ssl.SSLContext | None = None
 ) -> SnapshotHeader:
-    """Write the store at `url` to a new file; gives what the snapshot says of itself.
+    """Write the store at `url` to a new file; return the header of the snapshot.
 
     `report` gets the bytes so far and about how many there will be. `needed` is the least
     commit that is of use. Raises `SnapshotRefused`, `DamagedSnapshot`, `UnfitSnapshot`,
@@ -149,7 +149,7 @@ DIVERGED: Final = "diverged"  # the folder, inside that of the store, of one tha
 
 
 class Need(Enum):
-    """Why a node needs a snapshot, and what becomes of the store that it has."""
+    """Why a node needs a snapshot, and what happens to its store."""
 
     EMPTY = auto()  # it has none
     BEHIND = auto()  # the log no longer has what follows: the old store is removed
@@ -157,7 +157,7 @@ class Need(Enum):
 
 
 class Taken(NamedTuple):
-    """A store that has been put in place."""
+    """A store that has been installed."""
 
     commit: int
     epoch: int
@@ -166,7 +166,7 @@ class Taken(NamedTuple):
 
 
 def check_place(folder: Path, need: Need) -> None:
-    """Raise `StoreExists` where a store is there that would be lost."""
+    """Raise `StoreExists` if a store would be lost."""
     if need is Need.EMPTY and (folder / DATA_FILE).exists():
         raise StoreExists(str(folder / DATA_FILE))
 
@@ -174,7 +174,7 @@ def check_place(folder: Path, need: Need) -> None:
 def adopt_store(part: Path, header: SnapshotHeader, needed: int = 0) -> Taken:
     """Check the store in a folder of its own, and make it this node's.
 
-    Raises `UnfitSnapshot` where it is not what its header says or not of a log.
+    Raises `UnfitSnapshot` if it contradicts its header or is not of a log.
     """
     try:
         with Store(str(part), write=True) as store:
@@ -209,7 +209,7 @@ def _check(store: Store, header: SnapshotHeader, needed: int) -> Taken:
 
 
 def put_in_place(part: Path, folder: Path, need: Need) -> Path | None:
-    """Rename the file over that of the store; gives the folder of the old one if it is kept."""
+    """Rename the file over that of the store; return the folder of the old one if it is kept."""
     data = folder / DATA_FILE
     kept = _keep_old_store(data, folder / DIVERGED) if need is Need.DIVERGED else None
     (part / DATA_FILE).replace(data)

@@ -43,11 +43,11 @@ from foreblock.errors import DamagedSnapshot, UnfitSnapshot
 
 MAGIC: Final = b"FBSN"
 FORMAT: Final = 1
-STORE_FORMAT: Final = 2  # the newest that this version reads
+STORE_FORMAT: Final = 2  # the newest format that this version reads
 HEADER: Final = struct.Struct(">4sBBBBIIQQQ16s32sQ")
 TRAILER: Final = struct.Struct(">Q32s")
 LITTLE: Final = int(sys.byteorder == "little")
-PAGE: Final = mmap.PAGESIZE  # what LMDB takes for its pages
+PAGE: Final = mmap.PAGESIZE  # the page sizes of LMDB
 
 
 class SnapshotHeader(Struct, frozen=True):

@@ -68,10 +68,10 @@ def send_snapshot(
     limits: SendLimits,
     may_go_on: Callable[[], bool],
 ) -> int:
-    """Send a store; gives the bytes that were sent.
+    """Send a store; return the number of bytes sent.
 
-    Raises `OSError` where the client is gone or too slow, and what copying raises; then the
-    client has got no end. It gets none either where `may_go_on` ends it.
+    Raises `OSError` if the client is gone or too slow, and what copying raises; then no end is
+    sent. None is sent either if `may_go_on` stops it.
     """
     until = time.monotonic() + limits.seconds(header.length)
     packer, sent = Packer(header), 0
@@ -124,5 +124,5 @@ def _copied(store: Store) -> Iterator[Iterator[bytes]]:
     try:
         yield pieces()
     finally:
-        os.close(source)  # a copy that goes on fails at its next page
+        os.close(source)  # a running copy fails at its next page
         copying.join()

@@ -32,7 +32,7 @@ class SnapshotOffers:
         self._copied: Final[dict[Store, Callable[[], None]]] = {}  # and what cuts each copy
 
     def offer(self, name: str, store: Store) -> None:
-        """Send this store to those who ask for the name."""
+        """Serve this store to nodes that request its name."""
         with self._changed:
             self._stores[name] = store
 
@@ -94,7 +94,7 @@ class SnapshotServer:
         Thread(target=self._accept, name="foreblock-snapshots", daemon=True).start()
 
     def stop(self) -> None:
-        """Take no more clients; who is being sent to is cut by withdrawing the store."""
+        """Accept no more clients; `withdraw` ends the running transfers."""
         self._stopped = True
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
@@ -165,7 +165,7 @@ def _shut(client: socket.socket) -> None:
 
 
 def _read_head(client: socket.socket) -> bytes:
-    """The head of a request; raises `OSError` for who takes too long or says too much."""
+    """The head of a request. Raises `OSError` on a timeout or an oversized head."""
     until, head = time.monotonic() + HEAD_SECONDS, b""
     while b"\r\n\r\n" not in head:
         client.settimeout(max(0.001, until - time.monotonic()))

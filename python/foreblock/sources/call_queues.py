@@ -127,7 +127,7 @@ class PoolQueries:
             sending.cancel()
 
     async def answer(self, on_thread: OnThread, source: HasPool) -> None:
-        """Reply to all that wait; the parts are sent while the network goes on."""
+        """Reply to all waiting calls; the parts are sent while the network continues."""
         now = self._clock.monotonic_ns()
         due = [each for each in self._waiting if not each[0].is_late(now)]
         self._waiting.clear()

@@ -39,7 +39,7 @@ class ChainSource(Protocol):
         """Return True if it takes at most a millisecond, with the work that must follow."""
 
     def run_immediate(self) -> None:
-        """Do what must have happened when those who sent transactions are answered."""
+        """Do what must happen before the senders of transactions get their responses."""
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
         """Return True if a command takes at most a millisecond and does not wait for a disk.
@@ -66,7 +66,7 @@ class ChainSource(Protocol):
     def execute_together(
         self, commands: Sequence[SetAccount | AddBalance]
     ) -> list[RefusedCommand | None]:
-        """Carry out commands that set accounts, in one commit; gives which were refused."""
+        """Carry out commands that set accounts, in one commit; return the refusals."""
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""

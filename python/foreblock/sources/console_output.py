@@ -105,7 +105,7 @@ class NetworkPrinter:
         return self._output.is_on
 
     def follow(self, ledger: Ledger, output: ConsoleOutput) -> None:
-        """Print the commits from now on, as `output` says."""
+        """Print the commits from now on, according to `output`."""
         self._output = output
         self._committed = self._reported = None
         if output.is_on:
@@ -137,7 +137,7 @@ class NetworkPrinter:
                 pass
 
     def request(self, method: str, times: int = 1) -> None:
-        """Print that a client has called a method, so many times in a row."""
+        """Print that a client has called a method `times` in a row."""
         with self._changed:
             last = self._waiting[-1] if self._waiting else None
             if isinstance(last, _Request) and last.method == method:
@@ -151,7 +151,7 @@ class NetworkPrinter:
         self._add(partial(self._write, text))
 
     def miss(self, count: int) -> None:
-        """Say with the next text that so many are not shown."""
+        """Report with the next text how many are not shown."""
         with self._changed:
             self._missed += count
 

@@ -174,7 +174,7 @@ class DevChainSource:
         return is_short and transaction.gas_limit <= SHORT_GAS
 
     def run_immediate(self) -> None:
-        """Do what must have happened when those who sent transactions are answered."""
+        """Do what must happen before the senders of transactions get their responses."""
         self._sequencer.run_immediate()
         self._notify_printer()
 
@@ -229,7 +229,7 @@ class DevChainSource:
     def execute_together(
         self, commands: Sequence[SetAccount | AddBalance]
     ) -> list[RefusedCommand | None]:
-        """Carry out commands that set accounts, in one commit; gives which were refused."""
+        """Carry out commands that set accounts, in one commit; return the refusals."""
         if self._sequencer.builder.has_transactions:
             self._printer.catch_up()
         return execute_together(self._sequencer, commands)
@@ -253,7 +253,7 @@ class DevChainSource:
         return self._sequencer.window
 
     def _print(self) -> None:
-        """Print from now on what the state of the chain says."""
+        """Apply the console output that the state of the chain selects."""
         output = console_output_of(self._chain, self._sequencer.mining.state)
         self._printer.follow(Ledger(self.store), output)
 
@@ -322,8 +322,8 @@ async def open_dev_source(
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`.
 
-    Its first flashblock is committed, unless that may have to wait for a log: who is served sees
-    how blocks are mined, and a pending block, from the first request on.
+    Its first flashblock is committed, unless that may have to wait for a log: from the first
+    request on, clients see the mining mode and a pending block.
     """
     loop, sink = asyncio.get_running_loop(), _feed_sink(network, clock, feed)
 

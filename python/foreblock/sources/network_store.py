@@ -37,7 +37,7 @@ log = structlog.get_logger()
 def open_network_store(
     network: Network, genesis: Genesis, seen: SeenCommit | None, commits: Commits = TO_STORE
 ) -> Store:
-    """The store of a network, which keeps as much of the past as the network's settings say."""
+    """The store of a network, with the retention of its settings."""
     return _when_unlocked(
         partial(open_to_write, network.data, genesis, retention_of(network), seen,
                 limits_of(network), commits)

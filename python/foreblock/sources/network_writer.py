@@ -248,7 +248,7 @@ class NetworkWriter(RunningNetwork):
         return await self._do(work, is_short=False)
 
     async def _do(self, work: Callable[[], T], *, is_short: bool) -> T:
-        """Do something here or on the thread, and give workers a hint of what it commits."""
+        """Run work here or on the thread, and send workers a hint of its commit."""
         self.flush()  # reads go on meanwhile
         if not is_short:
             return await self._thread.run(work)
@@ -426,7 +426,7 @@ class NetworkWriter(RunningNetwork):
         return None
 
     def _tick(self) -> tuple[dict[bytes, int], int]:
-        """On the thread: do what is due; gives the nonces of hinted senders, and how many wait."""
+        """On the thread: do what is due; return the nonces of hinted senders and the pool size."""
         source = self.source
         source.tick()
         return {sender: source.next_nonce(sender) for sender in self._nonces}, source.waiting

@@ -60,7 +60,7 @@ class Purpose(IntEnum):
     WARM_UP = 4
 
 
-# Who is to find room at once, whatever was spent on warming up.
+# The callers that get units at once, whatever was spent on warming up.
 _AWAITED: Final = frozenset({Purpose.CLIENT, Purpose.SEALED, Purpose.AUDIT})
 
 # Of what the reserve leaves.

@@ -255,7 +255,7 @@ class CanonicalSource:
     def _miss(self, absent: NoSuchBlock) -> None:
         """Count a wanted block that the endpoint lacks: it may be new, or abandoned.
 
-        It is requested again soon, a bounded number of times, while everything else goes on.
+        It is requested again soon, a bounded number of times, while everything else continues.
         """
         self._failed(absent)
         self._tries += 1

@@ -58,7 +58,7 @@ class RefusalKind(StrEnum):
     UNTRUE = "untrue"
 
 
-# Kinds that say nothing about the request: a retry may succeed.
+# Kinds that have nothing to do with the request: a retry may succeed.
 OF_THE_EXCHANGE: Final = frozenset(
     {
         RefusalKind.UNREACHABLE,
@@ -73,7 +73,7 @@ OF_THE_EXCHANGE: Final = frozenset(
 OF_THE_WAY: Final = frozenset(
     {RefusalKind.NO_METHOD, RefusalKind.TOO_LARGE, RefusalKind.REVERTED, RefusalKind.NO_STATE}
 )
-# Kinds that say nothing against the endpoint.
+# Kinds that are not the endpoint's fault.
 HARMLESS: Final = OF_THE_WAY | {RefusalKind.NO_BLOCK, RefusalKind.RATE_LIMITED}
 
 _BY_CODE: Final = {

@@ -1,9 +1,9 @@
 """Blocks before the anchor, from an upstream, verified against their hashes.
 
-A block is what its hash says: the header is rebuilt and hashed, the transactions and the receipts
-have the roots that it names. Whether the block is of this chain is for the caller to prove.
-Receipts are read by themselves, as not every endpoint has eth_getBlockReceipts.
-Nothing here is believed because an endpoint said it, but that something does not exist.
+A block is identified by its hash: the header is rebuilt and hashed, the transactions and the
+receipts have the roots that it names. Whether the block is of this chain is for the caller to
+prove. Receipts are read by themselves, as not every endpoint has eth_getBlockReceipts. Nothing here
+is believed because an endpoint said it, but that something does not exist.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -98,12 +98,12 @@ class OldBlocks:
         return receipts
 
     async def hash_of_number(self, number: int) -> bytes | None:
-        """The hash that the upstream says a block of this number has; nothing proves it."""
+        """The hash of a block by number, as the upstream claims; nothing proves it."""
         answer = await self._read("eth_getBlockByNumber", [format_quantity(number), False])
         return None if answer is None else _named(answer, "hash")
 
     async def block_of(self, transaction_hash: bytes) -> bytes | None:
-        """The hash of the block that the upstream says a transaction is in; none if in none."""
+        """The hash of a transaction's block, as the upstream claims; None if it is in none."""
         answer = await self._read("eth_getTransactionByHash", [format_data(transaction_hash)])
         if answer is None or not Fields(answer).has("blockHash"):
             return None

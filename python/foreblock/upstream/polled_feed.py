@@ -94,7 +94,7 @@ class PolledFeed:
                 self._upstream.close()
 
     async def poll(self) -> None:
-        """Look at the pending block once. Raises `RefusedAnswer` or `MalformedFlashblock`."""
+        """Read the pending block once. Raises `RefusedAnswer` or `MalformedFlashblock`."""
         until = self._upstream.now + SECONDS
         said = (await self._upstream.ask([_CALL], Urgency(Purpose.FLASHBLOCK), until))[1]
         if not isinstance(said, Raw):

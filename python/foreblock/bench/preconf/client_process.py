@@ -118,7 +118,7 @@ class RawConnection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, message: bytes) -> tuple[int, bytes, bytes]:
-        """Send a request; gives time, head and body of the answer."""
+        """Send a request; return the time, head and body of the response."""
         self.send(message)
         return self.receive()
 
@@ -127,7 +127,7 @@ class RawConnection:
         self.socket.sendall(message)
 
     def receive(self) -> tuple[int, bytes, bytes]:
-        """Wait for an answer; gives its time, head and body."""
+        """Wait for a response; return its time, head and body."""
         data = self.socket.recv(1 << 16)
         while (end := data.find(b"\r\n\r\n")) < 0:
             data += self._more()

@@ -88,7 +88,7 @@ def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:
 
 
 async def _serve(port: int, timed: Sequence[Timed]) -> list[tuple[int, ...]]:
-    """Send each flashblock at its time; gives time, position and size of each."""
+    """Send each flashblock at its time; return the time, position and size of each."""
     messages = [(each, encode(each.flashblock)) for each in timed]
     server, loop = FeedServer(FeedServerOptions(resumable=False)), asyncio.get_running_loop()
     await server.start(socket.create_server((HOST, port)))

@@ -52,7 +52,7 @@ class Followed:
 
 
 def run_followed(options: PreconfOptions, sizes: Sequence[int]) -> Followed:
-    """Run, and give back what was seen after the warm-up."""
+    """Run, and return the results after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder, port = Path(path), free_port()
         source = folder / "source"

@@ -93,7 +93,7 @@ def _dev(options: PreconfOptions, folder: Path, log: Path) -> Iterator[tuple[int
 
 
 def read(options: PreconfOptions, url: str, folder: Path, pid: int) -> tuple[LoadResult, float]:
-    """Run readers at full load; gives their result and the writer's share of a core."""
+    """Run readers at full load; return their result and the writer's share of a core."""
     lua = folder / "readers.lua"
     lua.write_text(wrk_script(_questions()), "ascii")
     writer = [each for each in family(pid) if b"foreblock.service.writer" in _command(each)]

@@ -94,7 +94,7 @@ class Answers:
     wrong: Sequence[str] = ()
 
     def ratios(self, questions: Sequence[Question]) -> Iterator[Ratio]:
-        """Ours against each peer, where a bound says what it should be."""
+        """Ours against each peer, where there is a bound."""
         for question in questions:
             ours = self.cells.get((question.name, FOREBLOCK))
             for peer, bound in question.bounds.items():

@@ -75,7 +75,7 @@ class CountedWorker:
     control: Path
 
     def begin(self) -> None:
-        """Count at all, which makes it several times slower again; not needed while it starts."""
+        """Start counting; the process becomes several times slower."""
         self._tell("instrumentation on")
 
     def zero(self) -> None:
@@ -114,7 +114,7 @@ def total_of(dump: str) -> int:
 
 
 def programs() -> tuple[Path, Path]:
-    """Valgrind, and the program that gives it orders while it runs."""
+    """Valgrind, and the program that controls it while it runs."""
     found = [shutil.which(name) for name in ("valgrind", "vgdb")]
     if found[0] is None or found[1] is None:
         raise InvalidArgument("valgrind is missing: install it (Debian: valgrind)")
@@ -132,7 +132,7 @@ def counted_ours(folder: Path) -> Iterator[CountedWorker]:
 
 @contextmanager
 def counted_before(program: Path, folder: Path) -> Iterator[CountedWorker]:
-    """Another build. It does not look for its modules where this one does."""
+    """Another build, which does not use the modules of this one."""
     store = peers.imported_by(program, folder)
     with _counted(peers.BEFORE, [str(program)], store, []) as counted:
         yield counted

@@ -262,6 +262,6 @@ def answers_of(server: Server, questions: Sequence[Question]) -> dict[int, bytes
 
 
 def version(command: list[str]) -> str:
-    """The first line that a program says of itself."""
+    """The first line of a program's version output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     return (done.stdout or done.stderr).strip().splitlines()[0]

@@ -44,7 +44,7 @@ def one_transfer(position: int) -> Simulation:
 
 
 def token_transfers() -> Simulation:
-    """Transfers of a token to as many accounts, in one block."""
+    """Transfers of a token, each to another account, in one block."""
     calls = [
         {
             "from": format_data(PAYER),

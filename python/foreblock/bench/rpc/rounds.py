@@ -130,7 +130,7 @@ class BenchRound:
     failed: int
     requests: int = 0  # answered, with those of the warm-up
     resident: int = 0  # bytes of the server's own memory afterwards
-    ended: float = 0.0  # seconds, to tell which round came first
+    ended: float = 0.0  # seconds, to find which round came first
 
     @property
     def counts(self) -> bool:

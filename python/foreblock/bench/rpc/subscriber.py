@@ -144,11 +144,11 @@ class BenchSubscriber:
             self._poll.register(each, select.POLLIN)
 
     def ask(self, method: str, *params: Json) -> Json:
-        """The result of a request, without a look at the subscription."""
+        """The result of a request; the subscription is not read."""
         return self._result(self._http.ask(request(self._url, method, params))[2])
 
     def send(self, transaction: Transaction) -> tuple[int, int, int]:
-        """Send it; gives when it was sent, when what it causes was read, and when it was told."""
+        """Send it; return when it was sent, when its effect was read, and when it was notified."""
         awaited = format_data(transaction.hash)
         if self._kind.awaits_head:
             awaited = hex(int(self.ask("eth_blockNumber"), 16) + 1)
@@ -221,7 +221,7 @@ def samples(
 
 
 def main() -> None:
-    """Print for each transaction when it was sent, and when its effect was read and told."""
+    """Print for each transaction when it was sent, and when its effect was read and notified."""
     url, kind, seconds, least = sys.argv[1:]
     client = BenchSubscriber(url, KINDS[kind])
     generator = random.Random(15)  # noqa: S311 - the same moments each time

@@ -73,7 +73,7 @@ NEEDING: Final = (("mixed_mining", "block_time"),)
 
 
 def settings_of(given: Mapping[str, str]) -> Settings:
-    """The settings that flags give, by their keys; raises `ValueError` of a bad block time."""
+    """The settings of flags by their keys. Raises `ValueError` for a bad block time."""
     settings: Settings = {}
     for flag in FLAGS:
         if flag.key in given:

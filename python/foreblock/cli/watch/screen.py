@@ -41,7 +41,7 @@ class NamedHistory(NamedTuple):
 def screen(
     shown: Sequence[NamedHistory], now: float, width: int, height: int, *, paused: bool
 ) -> RenderableType:
-    """All networks in rows, as many beside each other as fit, and the keys in the last line."""
+    """All networks in rows as wide as the screen, and the keys in the last line."""
     columns = min(len(shown), max(1, width // NARROWEST))
     rows = [shown[at : at + columns] for at in range(0, len(shown), columns)]
     each_width, each_height = width // columns, (height - 1) // len(rows)
@@ -61,7 +61,7 @@ def _keys(*, paused: bool) -> Text:
 
 
 def panel(shown: NamedHistory, now: float, width: int, height: int) -> Panel:
-    """One network in so many columns and lines."""
+    """One network in this many columns and lines."""
     history, inner = shown.history, max(10, width - 4)
     alerts = history.alerts(now)
     lines: list[RenderableType] = [_numbers(history, now, inner), _bars(history, inner)]
@@ -151,7 +151,7 @@ def _cells(growths: Sequence[SeenGrowth]) -> list[SeenGrowth | None]:
 
 
 def _blocks(history: History, rows: int, width: int) -> Table:
-    """The last blocks, newest first, as many as fit."""
+    """The last blocks that fit, newest first."""
     reading = history.reading
     assert reading is not None
     table = Table(box=None, pad_edge=False, expand=True, padding=(0, 1, 0, 0), header_style="dim")

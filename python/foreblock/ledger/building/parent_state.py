@@ -54,7 +54,7 @@ class StateRoots:
     """The trie of one block, following its partials."""
 
     def __init__(self, open_trie: OpenTrie, *, whole: bool = True) -> None:
-        """`whole` says that the trie stands where the block began, not amid it."""
+        """With `whole`, the trie is of the start of the block, not of the middle."""
         self._open = open_trie
         self._whole = whole
         self._trie: StateTrie | None = None
@@ -191,7 +191,7 @@ class StateSource(Protocol):
     """A source of states: a view of the store, or a witness."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
 
 
 class ParentState(Struct, frozen=True):

@@ -101,7 +101,7 @@ class ReplicaWriter:
         return self._heads.latest is not None
 
     def apply(self, commits: Sequence[CommitOfLog], localize: Localize) -> AppliedCommits:
-        """Make the next commits durable; `localize` gives their freshness.
+        """Make the next commits durable; `localize` returns their freshness.
 
         Raises `Undecodable`, `RefusedCommit`, and as `Store.commit`. Nothing of what is refused
         is stored; what comes before it may be.
@@ -132,7 +132,7 @@ class ReplicaWriter:
             self._writers, self._writers_epoch = note, epoch
 
     def _commit(self, group: _Group) -> None:
-        """Commit what was gathered, and hold what it says; nothing is gathered then."""
+        """Commit the gathered rows and keep their heads; nothing is gathered then."""
         if not group.batches:
             return
         begun_ns = self._clock.monotonic_ns()
@@ -151,7 +151,7 @@ class ReplicaWriter:
             self._upkeep.committed(size // BYTES_A_TRANSACTION)
 
     def renew_note(self, localize: Localize) -> None:
-        """Say again how long the pending block is fresh: more is known of the writer's clock."""
+        """Renew the deadline of the pending block: more is known of the writer's clock."""
         if self._writers is not None:
             note = localize(self._writers, self._writers_epoch).encode()
             if note != self._heads.note:
@@ -190,7 +190,7 @@ class ReplicaWriter:
         return True
 
     def _can_check_later(self, number: int) -> bool:
-        """True if many blocks follow at once, of which only the last is checked."""
+        """True if many blocks follow at once; then only the last one is checked."""
         is_near = self._checked is not None and abs(number - self._checked[0]) < FAR_BLOCKS
         return self.is_far_behind and is_near
 

@@ -35,7 +35,7 @@ def estimate_gas(
     gas_cap: int,
     pace: Pace,
 ) -> Steps[int | Outcome]:
-    """The gas to give a call, or how it fails whatever it is given.
+    """The gas limit that a call needs, or its failure if no limit is enough.
 
     `call.gas` is 0 if no limit was given. Raises `RefusedOverride`, and
     `RefusedCall` where it may not begin or needs more gas than it may have.

@@ -107,7 +107,7 @@ def run_block(
 ) -> SimulatedBlock | Steps[SimulatedBlock]:
     """Simulate the next block of a chain and append it.
 
-    Most blocks are finished in place; of any other, this gives the steps that are left.
+    Most blocks are finished at once; for others, return the remaining steps.
     """
     asked = FILLER if planned.request is None else planned.request
     context = _context(chain, planned, asked.block)
@@ -122,7 +122,7 @@ def run_block(
 def _apply_overrides(
     overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
 ) -> Precompiles | None:
-    """Lay overrides over the state; a moved precompile is back in place for the next block."""
+    """Apply overrides to the state; a moved precompile is restored for the next block."""
     return overrides.apply_to(overlay, rules.engine_name)
 
 
@@ -207,7 +207,7 @@ def _context(
 def _begin(block: OpenBlock) -> Sequence[Work]:
     """Make the system calls of the block's start; their results are ignored.
 
-    Gives the calls that are left, from the first that takes too long.
+    Return the remaining calls, from the first that takes too long.
     """
     overlay, pace = block.chain.overlay, block.chain.pace
     messages = start_calls(block.header, block.rules)

@@ -59,13 +59,13 @@ class RunBounds(Struct, frozen=True):
     message: float = 2.0  # one flashblock
     block: float = 5.0  # a sealed block, at the first try
     longest_block: float = 160.0  # the same, at the last
-    # Whether accounts are set as a dev chain says; otherwise the state root of it is wrong.
+    # Whether state edits of a dev chain are accepted; otherwise its state root is wrong.
     accept_state_edits: bool = False
     # Whether roots of sealed blocks are computed where the state is known in part.
     computes: bool = False
 
     def of_message(self, gas_used: int, parent_gas_limit: int) -> Allowance:
-        """The allowance of a flashblock that says its block has used this gas."""
+        """The allowance of a flashblock that states this much gas for its block."""
         return Allowance(
             time_us=int(self.message * _MICROSECONDS),
             least_us=LEAST_US,

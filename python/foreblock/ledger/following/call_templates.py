@@ -168,7 +168,7 @@ class CallTemplates:
     def __init__(self, most_kinds: int = MOST_KINDS) -> None:
         self._kinds: Final = LruCache[Kind, dict[SlotRule, _Score]](most_kinds)
         self._watched: Final = LruCache[Key, _Score](MOST_WATCHED)
-        self._changed: Final[dict[Kind, None]] = {}  # and not kept yet, or gone
+        self._changed: Final[dict[Kind, None]] = {}  # and not stored yet, or removed
 
     def __len__(self) -> int:
         return len(self._kinds)
@@ -178,7 +178,7 @@ class CallTemplates:
         return tuple(self._kinds.get(kind) or ())
 
     def take(self, kept: Mapping[Kind, Iterable[SlotRule]]) -> None:
-        """Begin with what was kept."""
+        """Begin with the stored set."""
         for kind, rules in kept.items():
             for rule in rules:
                 self._add(kind, rule)
@@ -387,7 +387,7 @@ def want_predicted(
     missed: MissingKeys,
     wanted: MissingState,
 ) -> None:
-    """Learn from what transactions have missed, and want what templates say of them."""
+    """Learn from the keys that transactions have missed, and add those that templates predict."""
     calls = list(_calls(overlay, transactions))
     templates.learn(calls, missed.slots, missed.hashed)
     for call in calls:

@@ -108,7 +108,7 @@ class CanonicalVerifier:
     def verify(self, task: Task, number: int, allowance: Allowance) -> Verified | MissingState:
         """Execute a block, which will be stored as `number`, and verify its header.
 
-        Gives what is wanted instead, where the state is known in part: the verifier must be
+        If the state is known in part, return the missing keys instead: the verifier must be
         discarded then.
         """
         try:

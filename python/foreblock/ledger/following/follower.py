@@ -71,7 +71,7 @@ class Follower:
         run_bounds: RunBounds = _RUN_BOUNDS,
         templates: CallTemplates | None = None,
     ) -> None:
-        """`wanted` asks for a missing block by its hash; `templates` say what calls will read."""
+        """`wanted` requests a missing block; `templates` predict what calls will read."""
         self._accepts_edits: Final = run_bounds.accept_state_edits
         self._writer: Final = writer
         self._clock: Final = clock
@@ -130,7 +130,7 @@ class Follower:
         return self._runs.take_wanted()
 
     def try_again(self, *, learned: bool) -> None:
-        """Try again what waits for state, of which some was `learned` or not."""
+        """Retry what waits for state; `learned` is true if some was fetched since."""
         with self._recovering():
             if learned:
                 self._rounds.learned()
@@ -166,7 +166,7 @@ class Follower:
             self._finish()
 
     def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
-        """Take in which blocks are safe and final, as the canonical source says."""
+        """Accept the safe and the finalized block of the canonical source."""
         with self._recovering():
             self._writer.name_heads(safe, finalized)
 

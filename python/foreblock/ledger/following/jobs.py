@@ -117,7 +117,7 @@ class Job(Struct):
             self.progress = None
 
     def lose_partials(self) -> None:
-        """Become a dropped job of which nothing is stored, but which may be executed again."""
+        """Become a dropped job without stored steps, which may be executed again."""
         self.close()
         self.standing = Standing.DROPPED
         for step in self.steps:

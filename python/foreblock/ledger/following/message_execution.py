@@ -118,7 +118,7 @@ class BoundedRuns:
     def __init__(
         self, clock: Clock, bounds: RunBounds, templates: CallTemplates | None = None
     ) -> None:
-        """`templates` say what calls will read, where the state is known in part."""
+        """`templates` predict what calls will read, if the state is known in part."""
         self.bounds: Final = bounds
         self.templates: Final = templates
         self._clock: Final = clock
@@ -327,7 +327,7 @@ def _refusal(why: InvalidTransaction | OverBudget) -> Refusal:
     if isinstance(why, InvalidTransaction):
         return Diverged(place, "one that is valid here", why.why)
     if why.what == GAS:
-        # As any other that says too little: it may follow another prefix than ours.
+        # Like any incomplete message, it may follow another prefix than ours.
         return Diverged(place, "all gas that the message says", "more")
     return Overrun(f"{place} takes more {why.what} than it may")
 
@@ -385,7 +385,7 @@ def _likely(
 
 
 def _set_accounts(block: BlockInProgress, edits: tuple[StateEdit, ...]) -> Refusal | None:
-    """Set accounts as a feed says that is believed; its state root shows whether all did."""
+    """Set accounts as an accepted feed states; its state root shows whether all were set."""
     touched = len(edits) + sum(len(each.storage) for each in edits)
     if touched > most_touched(block.parent.gas_limit):
         return Overrun("its state edits set more than it may")
@@ -407,7 +407,7 @@ def check_claims(
     try:
         differs = _contradiction(message.claims, closed, block)
     except StateMissing:
-        return  # it says something of an account that no one has touched here
+        return  # it has an account that nothing has touched here
     count("MetadataAgrees" if differs is None else "MetadataDiffers")
     if differs is not None:
         place = f"{message.block_number}.{message.index}"

@@ -217,7 +217,7 @@ def _add_unknown(
 
 
 class RetryBudget:
-    """How often each message was tried for want of state, between one learning and the next."""
+    """How often each message was retried for missing state since the last fetch."""
 
     def __init__(self) -> None:
         self._rounds: dict[int, tuple[int, int]] = {}  # by identity: rounds, and the last learning

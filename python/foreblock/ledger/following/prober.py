@@ -130,7 +130,7 @@ class Prober:
     def __init__(
         self, chain: ServedChain, growth: Growth, buffered: Buffered, count: Count
     ) -> None:
-        """`count` counts a verdict, and says whether it is the good one."""
+        """`count` counts a verdict, and returns whether it is the good one."""
         self._chain: Final = chain
         self._growth: Final = growth
         self._buffered: Final = buffered
@@ -213,7 +213,7 @@ class Prober:
                     return  # not the message is wrong, but what the job stands on
 
     def _adopt_alternate(self, job: Job, alternate: Alternate, wanted: bytes) -> bool:
-        """Let a job be as its alternate says, if that seals as the wanted hash."""
+        """Replace a job by its alternate, if that seals as the wanted hash."""
         start = alternate.start
         kept, abandoned = job.steps[:start], job.steps[start:]
         key = messages_key([*job.received[:start], *alternate.messages])

@@ -38,7 +38,7 @@ from foreblock.primitives import (
     parse_address,
 )
 
-DEFAULT_GAS_LIMIT: Final = 4_712_388  # geth, when the genesis says 0
+DEFAULT_GAS_LIMIT: Final = 4_712_388  # geth, if the genesis has 0
 
 _KEYS: Final = {
     "config",

@@ -149,7 +149,7 @@ def _fill(
         is_over = False
         while not is_over:
             thread.join(_LOOK_SECONDS)
-            is_over = not thread.is_alive()  # before the last look, which has all of it
+            is_over = not thread.is_alive()  # before the last check, which sees all of it
             report(*running.progress)
     except BaseException:
         running.stop()

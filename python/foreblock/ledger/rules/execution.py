@@ -183,7 +183,7 @@ def environment(
 ) -> Env:
     """The environment that the transactions of this block see.
 
-    A call may look at a block in which blob gas has another price, `blob_fee`.
+    A call may run on a block with another blob base fee, `blob_fee`.
     """
     blobs = profile.blob_parameters(header.timestamp)
     limit = None
@@ -207,7 +207,7 @@ def environment(
 def _run(
     task: Task, state: WorkingState, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
-    """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
+    """Run the transactions; their receipts have the outcome, before Byzantium the state root."""
     _check_kinds(task)
     if task.rules.ethereum < EthereumFork.BYZANTIUM:
         return _run_with_roots(task, state, env, allowance)

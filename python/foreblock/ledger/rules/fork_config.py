@@ -73,7 +73,7 @@ class ForkConfigs(Struct, frozen=True):
 
 
 class StatedForks(Struct, frozen=True):
-    """The numbers and times at which a genesis `config` says that forks begin, by key."""
+    """The fork numbers and times of a genesis `config`, by key."""
 
     blocks: Mapping[str, int]
     times: Mapping[str, int]

@@ -87,8 +87,8 @@ class OptimismFork(IntEnum):
     KARST,
 ) = OptimismFork
 
-# The Ethereum fork whose rules each OP fork contains, as far as they execute; the engine says
-# the same. Deposits are exempt from the gas cap of Osaka, and blocks from its limit of bytes.
+# The Ethereum fork whose rules each OP fork contains, as far as they execute; the engine has the
+# same table. Deposits are exempt from the gas cap of Osaka, and blocks from its limit of bytes.
 ETHEREUM_RULES_OF: Final = {
     OptimismFork.BEDROCK: EthereumFork.PARIS,
     OptimismFork.REGOLITH: EthereumFork.PARIS,

@@ -177,7 +177,7 @@ def base_fee_after(parent: Header, rules: Rules, parent_rules: Rules, profile: C
 def _check_blob_gas(
     check: Check, header: Header, parent: Header, rules: Rules, profile: ChainProfile
 ) -> None:
-    """Blob gas within the schedule (EIP-4844); how much is used, the transactions tell."""
+    """Blob gas within the schedule (EIP-4844); the transactions show how much is used."""
     if header.blob_gas_used is None:
         return
     check.equal(

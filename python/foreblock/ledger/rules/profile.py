@@ -180,5 +180,5 @@ def unknown_type(raw: bytes) -> int | None:
 
 
 def diverged(number: int, why: str) -> RulesEnd:
-    """The end of the rules at a canonical block that gives another result here."""
+    """The end of the rules at a canonical block that has another result here."""
     return RulesEnd(number, f"its execution differs: {why}")

@@ -126,7 +126,7 @@ def is_from_user(transaction: Transaction) -> bool:
 
 
 def out_of_turn(transaction: Transaction, account: Account | None) -> str | None:
-    """Why such a deposit cannot run now, by its sender's account; execution would not say."""
+    """Why such a deposit cannot run now, by its sender's account; execution would not report it."""
     nonce, balance = (account.nonce, account.balance) if account else (0, 0)
     wanted = unsigned_nonce(transaction)
     if wanted is not None and wanted != nonce:

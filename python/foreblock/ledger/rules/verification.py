@@ -38,7 +38,7 @@ MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016"
 
 
 class Verified(Struct, frozen=True):
-    """A block that is as its header says, with all that is stored of it."""
+    """A block that matches its header, with all its stored rows."""
 
     block: Block
     transactions: Sequence[Transaction]
@@ -136,7 +136,7 @@ def _check_blob_gas(task: Task) -> None:
 
 
 def _check_execution(task: Task, execution: Execution, state: WorkingState) -> None:
-    """Check everything the header says about the run, the state root last."""
+    """Compare the run with the header, the state root last."""
     check, header = task.check, task.block.header
     check.equal("gas used", execution.gas_used, header.gas_used)
     check.equal("logs bloom", execution.logs_bloom, header.logs_bloom)

@@ -142,7 +142,7 @@ def find_removed(view: View, block_hash: bytes) -> RemovedRow | None:
 
 
 def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
-    """The keys of up to so many removed blocks below a height, the lowest first."""
+    """The keys of removed blocks below a height, the lowest first, up to a number."""
     keys: list[bytes] = []
     for key, _ in view.rows(PREFIX, most):
         number, block_hash = _PLACE.unpack_from(key, 1)

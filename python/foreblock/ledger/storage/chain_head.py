@@ -54,7 +54,7 @@ class FirstBlock(Struct, frozen=True):
 
     @property
     def row(self) -> tuple[bytes, bytes]:
-        """The row that says so: its key and its value."""
+        """The key and the value of its row."""
         return FIRST, _FIRST.pack(self.number, self.has_body)
 
 

@@ -87,7 +87,7 @@ def write_copy(store: Store, file: Path, report: Report) -> None:
     is_over = False
     while not is_over:
         writing.join(_LOOK_SECONDS)
-        is_over = not writing.is_alive()  # before the last look, which has all of it
+        is_over = not writing.is_alive()  # before the last check, which sees all of it
         written = file.stat().st_size if file.exists() else 0
         report(written, max(written, expected))
     if failures:

@@ -299,7 +299,7 @@ def latest_as_anchor(view: View) -> Anchor:
 def total_difficulty_at(header: Header, profile: ChainProfile) -> int:
     """The total difficulty assumed for an anchor, and for the blocks after it.
 
-    It says on which side of the merge a block is; before it, the sum is not known.
+    It shows on which side of the merge a block is; before it, the sum is not known.
     """
     terminal = profile.terminal_total_difficulty or 0
     return header.difficulty or terminal

@@ -210,7 +210,7 @@ def split_senders(value: bytes) -> list[bytes]:
 def decode_position(length: int, end: bytes) -> Position | None:
     """The position of a partial, from the length and the end of its `s` row.
 
-    None where the row is of an older version.
+    None if the row is of an older version.
     """
     if length % ADDRESS_BYTES != POSITION_BYTES:
         return None

@@ -119,7 +119,7 @@ class Indexed(Struct, frozen=True):
 
     @property
     def row(self) -> tuple[bytes, bytes]:
-        """The row that says so: its key and its value."""
+        """The key and the value of its row."""
         return self.key, _ENDS.pack(*self.ends, self.hash)
 
     def runs(self, first: int, stop: int) -> list[Run]:

@@ -50,7 +50,7 @@ _ALL: Final = 1 << 20  # more rows than a height can have
 class Turn(NamedTuple):
     """One transaction of maintenance."""
 
-    entries: int  # of a slice, after which the engine looks at the time
+    entries: int  # of a slice, after which the engine checks the time
     seconds: float
     prune: bool
 

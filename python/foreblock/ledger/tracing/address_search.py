@@ -91,7 +91,7 @@ class _Search:
             yield from self._in_sections(first, min(stop, end), backwards=True)
 
     def _in_sections(self, first: int, stop: int, *, backwards: bool) -> Iterator[int | None]:
-        """Look into one section after the other."""
+        """Search one section after the other."""
         wanted = LogFilter([self._address], [])
         runs = self._indexed.runs(first, stop)
         for kind, (start, end) in reversed(runs) if backwards else runs:
@@ -172,7 +172,7 @@ def find_sent(view: LedgerView, sender: bytes, nonce: int) -> Steps[bytes | None
 
 
 def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
-    """Work that looks for a transaction; recovering senders takes long."""
+    """Work that searches for a transaction; recovering senders takes long."""
 
     def search(**_limits: int | None) -> bytes | None:
         for portion in portions:

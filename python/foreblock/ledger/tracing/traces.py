@@ -263,7 +263,7 @@ def joined(text: TraceText) -> bytes:
 def _bounded(run: Callable[[int | None, int | None], Any], bounds: TraceBounds) -> Work:
     """Work that also ends at a deadline of its own."""
 
-    def work(*, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
+    def work(*, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, as yielded
         own = bounds.timeout_us
         ends_first = own is not None and (timeout_us is None or own < timeout_us)
         in_place = step_us is not None

@@ -161,7 +161,7 @@ _read_raw = reader(RawParams)
 
 
 class RawMethods:
-    """Methods that give bytes."""
+    """Methods that return bytes."""
 
     def __init__(self, cache: ReceiptCache, scheduler: Scheduler) -> None:
         self._cache = cache

@@ -107,7 +107,7 @@ class MiningMethods:
         params = _read_mine(raw)
         blocks = 1 if params.blocks is None else number(params.blocks, 0)
         interval = None if params.interval is None else number(params.interval, 1)
-        # viem says 0 for none; then a distance of blocks that was set is theirs.
+        # viem sends 0 for none; then the distance that was set before applies.
         return execute_now_or_later(self._commands, Mine(blocks, interval or None))
 
     def interval_mine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -159,7 +159,7 @@ class MiningMethods:
         )
 
     def set_timestamp_interval(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let each block be this many seconds after the one before, whatever the clock says."""
+        """Set the distance between block timestamps, independent of the clock."""
         return self._set_interval(number(_read_amount(raw).value, 0))
 
     def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -175,7 +175,7 @@ class MiningMethods:
         return execute_now_or_later(self._commands, SetTimestampInterval(None), write_bool)
 
     def set_next_base_fee(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Give the block in progress this base fee, whatever the rule says."""
+        """Set the base fee of the block in progress, independent of the rule."""
         fee = number(_read_amount(raw).value, 0)
         return execute_now_or_later(self._commands, NextBlock(base_fee=fee))
 

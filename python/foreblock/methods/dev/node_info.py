@@ -85,7 +85,7 @@ class NodeInfoMethods:
         return b"%d" % view.resolve(0).header.timestamp
 
     def network_id(self, view: LedgerView, raw: Raw) -> bytes:
-        """The chain's number in decimal, as net_version gives it."""
+        """The chain id in decimal, as net_version returns it."""
         return network_version(view, raw)
 
     def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:

@@ -48,7 +48,7 @@ class Subscriber(Protocol):
         """Send the end of a notification, from its result on; false once it has ended."""
 
     def fail(self, reason: str) -> None:
-        """End it, and say why."""
+        """End it with a reason."""
 
 
 class Cohort:
@@ -297,7 +297,7 @@ class SendingSlice:
         return self._clock() >= self._until
 
     def has_many(self) -> bool:
-        """Count one more subscriber; whether there are as many as one slice may write to."""
+        """Count one more subscriber; true once there are enough for one slice."""
         self._subscribers += 1
         return self._subscribers >= THRESHOLDS.notified_subscribers
 

@@ -173,7 +173,7 @@ def _newest_commit(view: LedgerView) -> int:
 
 
 def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
-    """Return the changes after the cursor of a filter, as many as one poll may hold."""
+    """Return the changes after the cursor of a filter, up to the bounds of one poll."""
     kind, wanted = KINDS[found.kind], cast("Wanted", None)
     at, texts, size = read_cursor(found.cursor), list[bytes](), 0
     if at is None:

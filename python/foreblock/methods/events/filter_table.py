@@ -67,7 +67,7 @@ class FilterSizes(Struct, array_like=True):
         self.bytes -= found.size
 
 
-Round = Any  # what `os.scandir` gives, which has no name
+Round = Any  # the type that `os.scandir` returns has no public name
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(StoredFilter).decode
@@ -93,7 +93,7 @@ class FilterTable:
         self._most: Final = most
         self._seconds: Final = seconds
         self._now: Final = now
-        self._round: Round | None = None  # of looking at all filters
+        self._round: Round | None = None  # between two checks of all filters
 
     def add(self, id: str, found: StoredFilter) -> None:
         """Keep a new filter; raises `TooManyFilters`, `TooManyWaiting`."""

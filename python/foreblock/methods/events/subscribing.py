@@ -167,7 +167,7 @@ class SubscriptionMethods:
         return b"true"
 
     def _subscribe_syncing(self, view: LedgerView) -> bytes:
-        """There is never anything to catch up with, and that is all there is to say."""
+        """The chain is never syncing, so one notification is sent."""
         subscription = self._subscribers.subscribe(view.client, NOTIFICATION, self._delivery.remove)
 
         def say() -> None:

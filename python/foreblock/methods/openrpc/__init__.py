@@ -134,7 +134,7 @@ def summary_of(method: Method) -> str:
     return (getdoc(method.run) or "").partition("\n")[0]
 
 
-MODULE_VERSION = "1.0"  # what geth says of all of them
+MODULE_VERSION = "1.0"  # the description that geth has for all of them
 
 
 class Discovery:

@@ -114,9 +114,9 @@ DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
 
 # From a view and the hash of a transaction to its receipt, or null.
 FindReceipt = Callable[[LedgerView, bytes], bytes]
-# Gives a view of the last commit, which has to be closed.
+# Returns a view of the last commit, which has to be closed.
 Renew = Callable[[], LedgerView]
-# Submits a transaction and gives its hash.
+# Submits a transaction and returns its hash.
 Submit = Callable[[Renew], Awaitable[bytes]]
 Found = tuple[Text, bytes]  # a receipt, and the header lines of its snapshot
 

@@ -251,7 +251,7 @@ def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
 
 
 def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """As many as one step takes, by number and by bytes."""
+    """The transactions of one step, bounded by number and bytes."""
     some: list[T] = []
     held = 0
     for each in items:

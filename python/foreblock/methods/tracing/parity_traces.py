@@ -1,7 +1,7 @@
 """trace_transaction, trace_block, trace_filter: frames of transactions.
 
-The format is Parity's, as reth and erigon have it: all frames of a transaction as one list.
-Runs with what they returned and changed are in `replays`.
+The format is Parity's, as in reth and erigon: all frames of a transaction as one list. Runs with
+what they returned and changed are in `replays`.
 """
 
 from collections.abc import Awaitable, Callable

@@ -43,7 +43,7 @@ _read_by_hash: Final = reader(WitnessByHashParams)
 
 
 class WitnessMethods:
-    """Methods that give the witness of a block."""
+    """Methods that return the witness of a block."""
 
     def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
         self._output: Final = settings.trace.output

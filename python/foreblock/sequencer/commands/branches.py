@@ -52,7 +52,7 @@ def set_head(command: SetHead, sequencer: Sequencer) -> None:
 
 @executes(Reorganize)
 def reorganize(command: Reorganize, sequencer: Sequencer) -> None:
-    """Replace sealed blocks by as many others; what is not sealed yet waits again."""
+    """Replace sealed blocks by others; unsealed transactions go back to the pool."""
     _fork(sequencer, command.depth, "Reorg")
     if command.depth:
         placed = _placed(command)
