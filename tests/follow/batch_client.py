@@ -1,4 +1,4 @@
-"""A connection that asks batches of JSON-RPC, and reads which snapshot answered."""
+"""A connection that sends JSON-RPC batches, and reads the snapshot of each response."""
 
 import json
 import re
@@ -11,8 +11,8 @@ import msgspec
 
 Json = Any
 Request = tuple[str, list[Json]]
-TIMEOUT = 30.0  # seconds after which there is no answer
-LONG = 1024  # bytes of a result that is compared as it is, and read only where it has to be
+TIMEOUT = 30.0  # seconds
+LONG = 1024  # bytes of a result that is compared as text, and parsed only if necessary
 _ANSWERS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _LATEST = re.compile(r"\blatest=(0x[0-9a-f]+):(0x[0-9a-f]{64})")
 _BASE = re.compile(r"\bbase=(0x[0-9a-f]+):(0x[0-9a-f]{64})")
@@ -20,22 +20,22 @@ _PENDING = re.compile(r"\bpending=(0x[0-9a-f]+)\.(\d+):(0x[0-9a-f]{64})")
 
 
 class Identity(NamedTuple):
-    """A block, or the state of one in progress: named so that it is the same everywhere."""
+    """A block, or the state of one in progress, identified independently of the node."""
 
     number: int
     hash: str
-    flashblock: int | None = None  # its index, where the block is in progress
+    flashblock: int | None = None  # its index, if the block is in progress
 
     @property
     def block(self) -> Json:
-        """The block parameter that means it."""
+        """The equivalent block parameter."""
         if self.flashblock is None:
             return {"blockHash": self.hash}
         return {"blockNumber": hex(self.number), "flashblockIndex": hex(self.flashblock)}
 
 
 class LongText:
-    """A long result as it came: equal texts are equal values, and need not be read."""
+    """A long result as text: equal texts are equal values, and need no parsing."""
 
     __slots__ = ("_text",)
 
@@ -52,7 +52,7 @@ class LongText:
 
     @property
     def value(self) -> Json:
-        """What it says."""
+        """The parsed value."""
         return msgspec.json.decode(self._text)
 
 
@@ -62,12 +62,12 @@ def plain(value: Json) -> Json:
 
 
 class Answered(NamedTuple):
-    """The answers to a batch, in its order; none where there are none."""
+    """The ordered responses to a batch, empty on failure."""
 
     answers: list[dict[str, Json]] | None
-    snapshot: str  # the header, or nothing
+    snapshot: str  # the header, or empty
     seconds: float
-    why: str = ""  # there are none
+    why: str = ""  # the reason for missing responses
 
     @property
     def latest(self) -> Identity | None:
@@ -77,19 +77,19 @@ class Answered(NamedTuple):
 
     @property
     def base(self) -> Identity | None:
-        """The block at which a follower began, if its state is known in part."""
+        """The anchor block of a follower with partial state."""
         found = _BASE.search(self.snapshot)
         return Identity(int(found[1], 16), found[2]) if found else None
 
     @property
     def pending(self) -> Identity | None:
-        """What pending meant: the block in progress, or the latest."""
+        """The block of `pending`: the block in progress, or the latest."""
         found = _PENDING.search(self.snapshot)
         return Identity(int(found[1], 16), found[3], int(found[2])) if found else self.latest
 
 
 class BatchClient:
-    """Asks one endpoint over one connection."""
+    """A client of one endpoint over one connection."""
 
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
         host, _, path = url.removeprefix("http://").partition("/")
@@ -103,11 +103,10 @@ class BatchClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def ask(self, requests: Sequence[Request]) -> Answered:
-        """Ask in one batch. What is not a whole answer to it is none."""
+        """Send one batch. An incomplete response counts as missing."""
         body = json.dumps(
             [
                 {"jsonrpc": "2.0", "id": at, "method": method, "params": params}

@@ -1,4 +1,4 @@
-"""The kinds of transactions of a busy chain: what each does, and how often.
+"""The kinds of transactions of a busy chain: their effects and weights.
 
 A kind is a function of the seeded generator, the number of the transaction, and its sender.
 """
@@ -32,14 +32,14 @@ from foreblock.sequencer.predeploys import MULTICALL, TOKEN
 from support.payloads.signing import rlp
 from support.payloads.solidity import call_data
 
-NOWHERE = bytes(20)  # takes a delegation back
+NOWHERE = bytes(20)  # removes a delegation
 RECIPIENTS = 2_000
-FIRST_SALT = 1_000_000  # of what is deployed during the load
+FIRST_SALT = 1_000_000  # of contracts deployed during the load
 
 
 @dataclass(slots=True)
 class Act:
-    """One transaction in the making."""
+    """One transaction under construction."""
 
     pick: random.Random
     number: int
@@ -48,7 +48,7 @@ class Act:
     delegated: dict[bytes, int] = field(default_factory=dict)  # nonces of authorities
 
     def recipient(self) -> bytes:
-        """Somebody, often somebody who was paid before."""
+        """A recipient, often one that was paid before."""
         return keccak256(b"busy %d" % self.pick.randrange(RECIPIENTS))[12:]
 
     def pay(self) -> bytes:
@@ -89,7 +89,7 @@ def swap(act: Act) -> Call:
 
 
 def new_clone(act: Act) -> Call:
-    """CREATE2 at an address of its own."""
+    """CREATE2 at a unique address."""
     return deploy(clone_code(COIN), FIRST_SALT + act.number, 150_000)
 
 
@@ -100,7 +100,9 @@ def mayfly(act: Act) -> Call:
 
 
 def delegate(act: Act) -> Call:
-    """An account runs the code of a wallet; now and then it takes that back (EIP-7702)."""
+    """An account delegates to a wallet's code; occasionally it removes the delegation
+    (EIP-7702).
+    """
     owner = authority(act.sender)
     target = NOWHERE if act.pick.random() < 0.2 else WALLET
     nonce = act.delegated.get(owner.address, 0)
@@ -129,7 +131,7 @@ def withdrawal(act: Act) -> Call:
 
 
 def allowance(act: Act) -> Call:
-    """Half of them set a slot to zero, which takes a leaf out of a trie."""
+    """Half of them set a slot to zero, which removes a leaf from a trie."""
     spender = number(keccak256(b"spender %d" % act.pick.randrange(8))[12:])
     amount = act.pick.choice((0, 1 + act.number))
     data = call_data("approve(address,uint256)", spender, amount)
@@ -146,13 +148,13 @@ def upgrade(act: Act) -> Call:
 
 
 def failing(act: Act) -> Call:
-    """Pays more than it has."""
+    """Pays more than its balance."""
     data = call_data("transfer(address,uint256)", number(act.recipient()), 2**200)
     return Call(CLONES[0], data, fails=True)
 
 
 Kind = Callable[[Act], Call]
-# How many of a hundred or so.
+# Weights, with a sum of about a hundred.
 KINDS: dict[Kind, int] = {
     ether: 12, token: 10, clone: 14, proxy: 14, cold_token: 6, swap: 14, new_clone: 4, mayfly: 6,
     delegate: 5, withdrawal: 5, allowance: 8, multicall: 1, upgrade: 1, failing: 3,

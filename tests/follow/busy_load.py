@@ -1,10 +1,10 @@
-"""A load that is more than transfers, against a dev chain: seeded, so many a second.
+"""A load of many transaction kinds against a dev chain, seeded, at a fixed rate.
 
     foreblock dev --accounts 40
     python tests/follow/busy_load.py --url http://127.0.0.1:8545 --tps 200 --seconds 600
 
-Deploys the contracts first and waits for them. Equal seeds send equal transactions to new
-chains. Prints at the end what was sent by kind, and what the receipts say.
+Deploys the contracts first and waits for them. Equal seeds send equal transactions to new chains.
+Prints the number of sent transactions by kind at the end, and their receipts' outcomes.
 """
 
 import argparse
@@ -36,11 +36,11 @@ GWEI = 10**9
 FEE_CAP = 1_000 * GWEI
 PORTION = 20  # transactions in one request
 CHAIN_ID = ChainSettings().chain_id
-MISSING = "missing"  # a receipt that is not there
+MISSING = "missing"  # a missing receipt
 
 
 class Sent(NamedTuple):
-    """A transaction that was sent."""
+    """A sent transaction."""
 
     kind: str
     hash: str
@@ -48,7 +48,7 @@ class Sent(NamedTuple):
 
 
 class BusyLoad:
-    """Makes and sends it."""
+    """Generates and sends the load."""
 
     def __init__(self, senders: Sequence[DevAccount], seed: int, chain_id: int = CHAIN_ID) -> None:
         self.senders = senders
@@ -65,7 +65,7 @@ class BusyLoad:
             yield "setup", self._sign(sender, call), call.fails
 
     def transactions(self) -> Iterator[tuple[str, Transaction, bool]]:
-        """Kind, transaction and whether it fails, without an end."""
+        """Yield kind, transaction and expected failure, endlessly."""
         kinds, weights = list(KINDS), list(KINDS.values())
         made = 0
         while True:
@@ -93,7 +93,7 @@ class BusyLoad:
         return sign_transaction(message, kind, self._chain_id, nonce, sender.secret)
 
     def send(self, url: str, portion: Sequence[tuple[str, Transaction, bool]]) -> None:
-        """Send some in one request."""
+        """Send several transactions in one request."""
         raws = [("eth_sendRawTransaction", ["0x" + each.raw.hex()]) for _, each, _ in portion]
         for (kind, transaction, fails), answer in zip(portion, ask_all(url, raws), strict=True):
             if "error" in answer:
@@ -102,7 +102,7 @@ class BusyLoad:
                 self.sent.append(Sent(kind, "0x" + transaction.hash.hex(), fails))
 
     def begin(self, url: str) -> None:
-        """Deploy everything, and wait until it is there."""
+        """Deploy everything, and wait until it is available."""
         self.send(url, list(self.setup()))
         if self.refused:
             raise SystemExit(f"the setup was refused: {self.refused[0]}")
@@ -110,7 +110,7 @@ class BusyLoad:
         until(lambda: ask(url, "eth_getTransactionReceipt", last), "the contracts are there")
 
     def run(self, url: str, tps: float, stop: threading.Event) -> None:
-        """Send at this pace until it is told to stop; what is late is sent at once."""
+        """Send at this rate until stopped; late transactions are sent immediately."""
         begun, count, source = time.monotonic(), 0, self.transactions()
         while not stop.is_set():
             self.send(url, [next(source) for _ in range(PORTION)])
@@ -118,7 +118,7 @@ class BusyLoad:
             stop.wait(max(begun + count / tps - time.monotonic(), 0))
 
     def outcomes(self, url: str, sent: Sequence[Sent] | None = None) -> dict[str, Counter[str]]:
-        """For each kind how many succeeded, failed, or have no receipt."""
+        """The number of successful, failed and missing receipts of each kind."""
         found: dict[str, Counter[str]] = {}
         told = self.sent if sent is None else sent
         for at in range(0, len(told), 100):
@@ -134,7 +134,7 @@ class BusyLoad:
 
 
 def senders(count: int = 20, accounts: int = 40) -> list[DevAccount]:
-    """The last accounts of a dev chain with so many."""
+    """The last accounts of a dev chain with this many accounts."""
     return list(dev_accounts(TEST_MNEMONIC, accounts))[-count:]
 
 
@@ -167,7 +167,7 @@ CHAIN = ("--test-listen=", "--workers=1", "--accounts=40")
 
 
 class Pair(NamedTuple):
-    """Both, and what is sent to the first."""
+    """A chain and its follower, and the load on the chain."""
 
     upstream: Dev
     follower: str  # its URL
@@ -194,7 +194,7 @@ def loaded(
 
 @contextmanager
 def full_pair(folder: Path, *options: str, count: int = 8, tps: float = 30) -> Iterator[Pair]:
-    """A chain, and a full follower of its feed that has come along."""
+    """A chain, and a full follower of its feed that has caught up."""
     with (
         loaded(folder, *options, count=count, tps=tps) as (dev, load),
         following(

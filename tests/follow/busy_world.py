@@ -1,7 +1,7 @@
-"""The contracts of a busy chain: where they are, and the transactions that put them there.
+"""The contracts of a busy chain: their addresses, and the transactions that deploy them.
 
-Everything is created by CREATE2 through the deterministic deployer of dev chains, so addresses
-are known before anything is sent. Sources and artifacts are in `contracts/`.
+Everything is created by CREATE2 through the deterministic deployer of dev chains, so addresses are
+known in advance. Sources and artifacts are in `contracts/`.
 """
 
 import json
@@ -15,16 +15,16 @@ from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER, MULTICALL, TOKEN
 from support.payloads.solidity import call_data
 
-TOKENS = 200  # clones, over which a multicall goes
-PORTION = 50  # clones that one transaction makes
+TOKENS = 200  # clones, which a multicall iterates over
+PORTION = 50  # clones per transaction
 POOL = 10**24  # of each token in a pair
-PURSE = 10**24  # of each token that a sender begins with
+PURSE = 10**24  # initial amount of each token of a sender
 MINTED = 4  # tokens that senders hold from the start
 LARGEST = 2**256 - 1
 
 
 class Call(NamedTuple):
-    """What a transaction does."""
+    """The parameters of a transaction."""
 
     to: bytes
     data: bytes = b""
@@ -48,7 +48,7 @@ def init_code(name: str, *arguments: int) -> bytes:
 
 
 def create2(creator: bytes, salt: int, code: bytes) -> bytes:
-    """Where CREATE2 puts it (EIP-1014)."""
+    """The address of a CREATE2 contract (EIP-1014)."""
     return keccak256(b"\xff" + creator + salt.to_bytes(32) + keccak256(code))[12:]
 
 
@@ -59,7 +59,7 @@ def clone_code(target: bytes) -> bytes:
 
 
 def deployed(code: bytes, salt: int = 0) -> bytes:
-    """Where the deterministic deployer puts it."""
+    """The address of a contract from the deterministic deployer."""
     return create2(DETERMINISTIC_DEPLOYER, salt, code)
 
 
@@ -69,7 +69,7 @@ def deploy(code: bytes, salt: int = 0, gas: int = 2_500_000) -> Call:
 
 
 COIN = deployed(init_code("Coin"))
-NEXT_COIN = deployed(init_code("Coin"), 1)  # what the proxy is upgraded to, and back
+NEXT_COIN = deployed(init_code("Coin"), 1)  # the new implementation of the proxy, and its reversal
 PROXY_CODE = init_code("Proxy", number(COIN))
 PROXY = deployed(PROXY_CODE)
 FACTORY = deployed(init_code("Factory"))
@@ -83,7 +83,7 @@ CONTRACTS = (COIN, NEXT_COIN, PROXY, FACTORY, WALLET, ROUTER, *PAIRS, *CLONES[:M
 
 
 def authority(owner: DevAccount) -> DevAccount:
-    """The account that a sender lets delegate; it sends nothing itself."""
+    """The account that delegates for a sender; it sends no transactions."""
     secret = keccak256(b"authority of " + owner.address)
     return DevAccount(address_of(secret), secret)
 
@@ -104,14 +104,14 @@ def balances(owner: bytes, tokens: Sequence[bytes] = CLONES) -> bytes:
     return _balances_of_all(ANYBODY, tuple(tokens)).replace(ANYBODY, owner)
 
 
-@lru_cache(maxsize=4)  # all tokens above all: 200 calls take a millisecond to encode
+@lru_cache(maxsize=4)  # mainly for all tokens: 200 calls take a millisecond to encode
 def _balances_of_all(owner: bytes, tokens: tuple[bytes, ...]) -> bytes:
     asked = call_data("balanceOf(address)", number(owner))
     return each_call([(token, asked) for token in tokens])
 
 
 def setup(senders: Sequence[DevAccount]) -> Iterator[tuple[DevAccount, Call]]:
-    """What is sent first, and by whom; the first sender creates everything."""
+    """The first transactions, and their senders; the first sender creates everything."""
     first = senders[0]
     codes = [init_code(name) for name in ("Coin", "Factory", "Wallet", "Router")]
     for code in [*codes, PROXY_CODE]:

@@ -1,8 +1,8 @@
-"""Check 3: round trips of cold calls, beside anvil's fork of the same chain in the same run.
+"""Check 3: round trips of cold calls, compared with anvil's fork of the same chain in the same run.
 
-Users that are new to a token that is known take one, once it was seen how it reads its balances.
-Then the chain parts below the anchor, so that the follower begins anew and all it knew is out of
-reach: once it has fetched again what was in use, the same calls take no round trip either.
+Accounts new to a known token receive some, after the follower has seen how the token reads its
+balances. Then the chain forks below the anchor, so that the follower restarts with a new base: once
+it has fetched the state in use again, the same calls take no round trip either.
 """
 
 import re
@@ -18,13 +18,13 @@ from foreblock.sequencer.predeploys import MULTICALL
 from support.payloads.solidity import call_data
 from support.servers.waiting import until
 
-NEW_USERS = 6  # that call, of which the first half shows how a token reads
-BELOW = 2  # blocks from the anchor down to where the chain parts
+NEW_USERS = 6  # callers; the first half shows how a token reads
+BELOW = 2  # blocks from the anchor down to the fork point
 
 
 def _calls(sender: bytes) -> dict[str, tuple[dict[str, str], int]]:
-    """Calls with the round trips that they may take; in this order each is cold."""
-    owner = bytes.fromhex("11" * 20)  # nobody that the load knows
+    """Calls with their maximum round trips; in this order each is cold."""
+    owner = bytes.fromhex("11" * 20)  # unknown to the load
     balance = call_data("balanceOf(address)", number(owner))
     selling = call_data(
         "sell(address,uint256,address,address,bool)", number(CLONES[0]), 1000, number(PAIRS[0]),
@@ -45,7 +45,7 @@ def _calls(sender: bytes) -> dict[str, tuple[dict[str, str], int]]:
 
 
 def measure(proxy: Proxy, url: str, sender: bytes) -> dict[str, tuple[Trips, Trips]]:
-    """What each call costs the first time and the second."""
+    """The cost of each call, first and second time."""
     found = {}
     for name, (call, _) in _calls(sender).items():
         first, second = (
@@ -57,7 +57,7 @@ def measure(proxy: Proxy, url: str, sender: bytes) -> dict[str, tuple[Trips, Tri
 
 
 def round_trips(options: CheckOptions) -> Outcome:
-    """The chain stands still while calls are counted: nothing else asks the upstream."""
+    """The chain stands still while calls are counted: no other requests go to the upstream."""
     outcome = Outcome()
     with scene(options, tps=1) as found:
         sender = found.load.senders[0].address
@@ -77,7 +77,7 @@ def round_trips(options: CheckOptions) -> Outcome:
 
 
 def judge_ours(outcome: Outcome, found: Scene, sender: bytes) -> None:
-    """What calls cost the follower: cold, known, and at another anchor."""
+    """Check the cost of calls to the follower: cold, known, and at another anchor."""
     ours = measure(found.proxy, found.follower.url, sender)
     for name, (_, most) in _calls(sender).items():
         first, second = ours[name]
@@ -88,10 +88,10 @@ def judge_ours(outcome: Outcome, found: Scene, sender: bytes) -> None:
 
 
 def judge_new_users(outcome: Outcome, found: Scene) -> None:
-    """Transfers behind a proxy by people who have some of the token, to others who have none.
+    """Check transfers behind a proxy from holders of the token to accounts without it.
 
-    What the second of its reads is depends on the first, so without knowing how the token reads
-    each takes two round trips.
+    The second of its reads depends on the first, so without known templates each takes two round
+    trips.
     """
     took = []
     for at, sender in enumerate(found.load.senders[-NEW_USERS:]):
@@ -102,12 +102,12 @@ def judge_new_users(outcome: Outcome, found: Scene) -> None:
         asked = partial(ask, found.follower.url, "eth_call", call, "latest")
         took.append(trips_of(found.proxy, asked).waves)
     told = f"new users of a token: {', '.join(map(str, took))} round trips"
-    usual = median(took[NEW_USERS // 2 :])  # a block may ask for something meanwhile
+    usual = median(took[NEW_USERS // 2 :])  # a block may send a request meanwhile
     outcome.must(usual <= 1, f"{told}; 1 is allowed in the end")
 
 
 def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
-    """Calls that were known cost nothing soon after the follower has begun anew."""
+    """Check that known calls cost nothing soon after the follower has begun again."""
     before, main = _base(found), found.upstream.main
     main.ask("foreblock_reorg", main.latest() - before[0] + BELOW)
     until(lambda: _base(found)[1] > before[1], "the follower has begun anew")
@@ -115,7 +115,7 @@ def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
     outcome.say(f"at another anchor: {_fetched_again(found)}")
     for name, (first, _) in measure(found.proxy, found.follower.url, sender).items():
         told = f"{name}: {first.waves} round trips at another anchor"
-        # Blocks that come meanwhile ask for something too; a cold call takes two or three.
+        # Blocks that arrive meanwhile send requests too; a cold call takes two or three.
         outcome.must(first.waves <= 1, f"{told}; 1 is allowed")
 
 
@@ -127,7 +127,7 @@ def _base(found: Scene) -> tuple[int, int]:
 
 
 def _fetched_again(found: Scene) -> str:
-    """What the follower says of its hot set, once it is done with it."""
+    """The follower's report on its hot set, once it is done."""
     said = re.search(r"hot set: .* keys known again$", _facts(found), re.MULTILINE)
     return said[0] if said else ""
 

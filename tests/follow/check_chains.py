@@ -25,8 +25,8 @@ from support.servers.dev_processes import Network, RpcError, package_environment
 from support.servers.waiting import until
 
 ABUSERS = 64
-# A second: less than the abusers would spend. What is reserved of it for flashblocks is twice what
-# those of 200 transactions a second need, so none may wait.
+# Per second: less than the abusers would spend. The share reserved for flashblocks is twice their
+# need at 200 transactions a second, so none may wait.
 ABUSED_UNITS = 4_000
 SPENT = -32005
 ANCHOR = 20  # block of the published chain
@@ -70,7 +70,7 @@ def real(options: CheckOptions) -> Outcome:
 
 
 def _judge_roots(outcome: Outcome, network: Network, anchor: int, count: int) -> None:
-    """All blocks since the anchor were executed here, and their roots computed."""
+    """Check that all blocks since the anchor were executed here, with computed roots."""
     said = until(lambda: _told(network, f"RootComputed {count}"), "it says what it computed")
     outcome.must(f"base: block {anchor}," in said, f"it still stands on block {anchor}")
     outcome.must("anchored again" not in said, "it did not begin anew")
@@ -78,13 +78,13 @@ def _judge_roots(outcome: Outcome, network: Network, anchor: int, count: int) ->
 
 
 def _told(network: Network, words: str) -> str:
-    """What /readyz says, once it says this."""
+    """Return the text of /readyz, once it contains this part."""
     _, said = network.probe("/readyz?verbose")
     return said if words in said else ""
 
 
 def _latest(network: Network) -> str:
-    """The hash of the latest block; empty where only its header is there."""
+    """The hash of the latest block; empty if only its header is known."""
     try:
         return str(network.ask("eth_getBlockByNumber", "latest", False)["hash"])
     except RpcError:
@@ -135,7 +135,7 @@ def _judge_cases(outcome: Outcome, files: Path, url: str, methods: Sequence[str]
 
 
 def abuse(options: CheckOptions) -> Outcome:
-    """Check 14: many clients ask for random accounts; others do not notice."""
+    """Check 14: many clients request random accounts; others are not affected."""
     outcome = Outcome()
     with scene(options, units=ABUSED_UNITS) as found:
         judged(options, found, min(options.minutes * 60 / 4, 60))
@@ -148,11 +148,11 @@ def abuse(options: CheckOptions) -> Outcome:
 def judge_abuse(
     outcome: Outcome, options: CheckOptions, found: Scene, seconds: float, count: int = ABUSERS
 ) -> None:
-    """Let abusers ask for so many seconds, and until clients have no units left."""
+    """Let abusers send requests for this many seconds, and until clients have no units left."""
     address = "0x" + found.load.senders[0].address.hex()
     idle, before = _times(found.follower.url, address), _resident(found.follower.pid)
     _, said = found.follower.network.probe("/readyz?verbose")
-    waited = _waited(said)  # while nearly all of the chain was new
+    waited = _waited(said)  # while nearly the whole chain was new
     with (
         Freshness(found.upstream.main.feed, found.follower.url) as fresh,
         _abusers(found.follower.url, count) as refused,
@@ -176,7 +176,7 @@ def judge_abuse(
 
 @contextmanager
 def _abusers(url: str, count: int) -> Iterator[Counter[int]]:
-    """Clients that ask for random accounts; gives how often they got which error."""
+    """Clients that request random accounts; returns their errors by kind."""
     stop, codes = threading.Event(), Counter[int]()
     threads = [
         threading.Thread(target=_ask_for_anybody, args=(url, seed, stop, codes))
@@ -193,7 +193,7 @@ def _abusers(url: str, count: int) -> Iterator[Counter[int]]:
 
 
 def _waited(said: str) -> int:
-    """How often a flashblock could not be run because the budget was spent."""
+    """The number of flashblocks that were delayed because the budget was spent."""
     found = re.search(r"^state: .*UnitsSpent (\d+)", said, re.MULTILINE)
     return int(found[1]) if found else 0
 
@@ -214,9 +214,9 @@ def _ask_for_anybody(url: str, seed: int, stop: threading.Event, codes: Counter[
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory of a process and its children, without pages of files that they map.
+    """Resident memory of a process and its children, without pages of mapped files.
 
-    The kernel keeps those for as long as nobody else needs the memory.
+    The kernel keeps those until the memory is needed elsewhere.
     """
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
     pages = 0
@@ -227,7 +227,7 @@ def _resident(pid: int) -> int:
 
 
 def speed(options: CheckOptions) -> Outcome:
-    """Check 15: networks with a whole store are not slower than in another build."""
+    """Check 15: networks with complete state are not slower than in another build."""
     outcome = Outcome()
     if options.before is None:
         raise CannotRun("name the foreblock command of another checkout with --before")

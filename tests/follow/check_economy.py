@@ -1,8 +1,8 @@
-"""Check 4: what a follower asks of its upstream, per flashblock and in any second.
+"""Check 4: the upstream requests of a follower, per flashblock and per second.
 
-First a busy chain, with readers that ask the same again and again: what is known after a while is
-kept true by execution, and only the chain costs something. Then a calm one with the default
-budget, and readers that always ask for something else: the budget is kept, and blocks go on.
+First a busy chain, with readers that repeat their requests: known state is kept up to date by
+execution, and only the chain has a cost. Then a calm chain with the default budget, and readers
+with ever new requests: the budget is kept, and blocks continue.
 """
 
 from bisect import bisect_left
@@ -16,10 +16,10 @@ from follow.check_options import CheckOptions, Outcome, Scene, scene
 from follow.counting import OTHER_PRICE, PRICES
 from follow.freshness import Freshness, share
 
-TYPICAL_REQUESTS, MOST_REQUESTS = 2, 6  # of the upstream, per flashblock
-QUESTIONS = 100  # of each reader
+TYPICAL_REQUESTS, MOST_REQUESTS = 2, 6  # to the upstream, per flashblock
+QUESTIONS = 100  # different requests of each reader
 BUDGET = 300  # units a second, the default of `upstream_units`
-CALM = 15.0  # transactions a second that this budget is made for
+CALM = 15.0  # transactions a second that this budget is meant for
 Json = Any
 
 
@@ -47,7 +47,7 @@ def economy(options: CheckOptions) -> Outcome:
 
 
 def count(outcome: Outcome, options: CheckOptions, found: Scene, seconds: float) -> None:
-    """The requests, units and bytes of each flashblock in so many seconds."""
+    """The requests, units and bytes of each flashblock in this many seconds."""
     before = found.proxy.tell()
     with Freshness(found.upstream.main.feed, found.follower.url) as fresh:
         verdict = judged(options, found, seconds, repeated=QUESTIONS)

@@ -1,8 +1,8 @@
-"""Check 11: a follower that is killed again and again in weather, and what it knows after.
+"""Check 11: a follower that is killed repeatedly under faults keeps its state.
 
-What a commit held is read from the store itself, after the kill and before the next start: it may
-only become more in one epoch. Then the upstream is silent, so that whatever the next follower
-answers was learned before.
+The content of a commit is read from the store itself, after the kill and before the next start:
+within one epoch it may only grow. Then the upstream is silent, so that every response of the next
+follower comes from earlier state.
 """
 
 import time
@@ -24,18 +24,18 @@ KILLS, FEW_KILLS = 100, 3
 STORM_RATE = 0.05
 STORM = ",".join(f"{kind}={STORM_RATE}" for kind in STORMS if kind not in {"hang", "delay"})
 WARM_SECONDS = 3.0
-LONGEST_LIFE = 3.0  # seconds from one well follower to its end
-ASKED = 8  # accounts that readers ask for in each life
-TOKEN = CLONES[0]  # that every life reads first
+LONGEST_LIFE = 3.0  # seconds from a healthy follower to its end
+ASKED = 8  # accounts that readers request in each run
+TOKEN = CLONES[0]  # read first in every run
 
 
 class Held(NamedTuple):
-    """What a store holds after its writer was killed."""
+    """The content of a store after its writer was killed."""
 
     epoch: int
     latest: int
     code: bytes | None  # of the token, if it is known
-    accounts: dict[bytes, int]  # balances of those that are known
+    accounts: dict[bytes, int]  # balances of known accounts
 
 
 def kills(options: CheckOptions) -> Outcome:
@@ -47,7 +47,7 @@ def kills(options: CheckOptions) -> Outcome:
 
 
 def judge_kills(outcome: Outcome, options: CheckOptions, found: Scene, count: int) -> None:
-    """Kill the follower, and its successors this often."""
+    """Kill the follower and its successors this many times."""
     pick, asked = Random(options.seed), [TOKEN, *CONTRACTS]
     times, lost, epochs = [], 0, 0
     _live(found.follower.network, pick, asked, options)
@@ -75,7 +75,7 @@ def judge_kills(outcome: Outcome, options: CheckOptions, found: Scene, count: in
 
 
 def _live(network: Network, pick: Random, asked: list[bytes], options: CheckOptions) -> None:
-    """Let readers ask for something that is known, and for something new, for a while."""
+    """Let readers request known and new state for a while."""
     until(lambda: _ask(network, "eth_getCode", _hex(TOKEN), "latest"), "the token is known")
     new = [pick.randbytes(20) for _ in range(ASKED)]
     for address in new:
@@ -85,7 +85,7 @@ def _live(network: Network, pick: Random, asked: list[bytes], options: CheckOpti
 
 
 def _held(folder: Path, asked: Collection[bytes]) -> Held:
-    """What the commits hold of these accounts."""
+    """The committed values of these accounts."""
     store = Store(str(folder), write=False)
     try:
         with store.view() as view:
@@ -112,7 +112,7 @@ def _balance(state: State, address: bytes) -> int:
 
 
 def _warm(outcome: Outcome, network: Network, held: Held) -> float:
-    """Read everything that was held, while no upstream answers; gives when the first came."""
+    """Read all known state while no upstream responds; return the time of the first response."""
     block = hex(held.latest)
     header = ("eth_getBlockByNumber", block, False)
     until(lambda: _ask(network, *header), "a warm read is answered")
@@ -128,7 +128,7 @@ def _warm(outcome: Outcome, network: Network, held: Held) -> float:
 
 
 def _go_on(found: Scene, running: Follower) -> None:
-    """Wait until it shows what the chain shows now."""
+    """Wait until it reaches the chain's current state."""
     wanted = found.upstream.main.latest()
 
     def is_back() -> bool:
@@ -139,7 +139,7 @@ def _go_on(found: Scene, running: Follower) -> None:
 
 
 def _ask(network: Network, method: str, *params: object) -> str | None:
-    """An answer; none where there is none now: nobody listens yet, or in this weather."""
+    """A response, or None: no listener yet, or a fault."""
     try:
         return str(network.ask(method, *params))
     except (OSError, RpcError, TypeError):

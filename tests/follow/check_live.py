@@ -1,6 +1,7 @@
 """Checks 1 and 2: a busy chain behind a slow upstream, followed from an empty store.
 
-Equality: every answer is judged by the chain's own. Freshness: the feed to the first answer.
+Equality: every response is compared with the chain's own. Freshness: from the feed to the first
+response.
 """
 
 import re
@@ -12,11 +13,11 @@ from follow.freshness import Freshness, share
 from follow.judge import JudgePlan, Verdict, judge
 
 ANSWERS = 200_000
-NEED_PROOFS = ("proof", "account")  # questions that an upstream without proofs cannot help with
+NEED_PROOFS = ("proof", "account")  # requests that fail on an upstream without proofs
 AFTER_SECONDS, AFTER_ANSWERS = 5.0, 50
-WARM_SECONDS = 60.0  # after which freshness and economy are judged
+WARM_SECONDS = 60.0  # before freshness and economy are measured
 MEDIAN, NEARLY_ALL, FIRST = 0.15, 0.5, 3.0  # seconds
-PATIENT = ("--fetch-timeout=10",)  # equal, not soon, is what answers must be there
+PATIENT = ("--fetch-timeout=10",)  # responses must be equal, not fast
 
 
 def judged(
@@ -26,7 +27,9 @@ def judged(
     leave_out: Sequence[str] = (),
     repeated: int | None = None,
 ) -> Verdict:
-    """What judges find in so many seconds: each has so many questions, or always others."""
+    """The verdict of judges after this many seconds: each repeats a set of requests, or sends ever
+    new ones.
+    """
     stop = threading.Event()
     timer = threading.Timer(seconds, stop.set)
     timer.start()
@@ -41,14 +44,14 @@ def judged(
 
 
 def base_of(found: Scene) -> int:
-    """The block at which the follower began, the last time."""
+    """The latest anchor block of the follower."""
     _, said = found.follower.network.probe("/readyz?verbose")
     named = re.search(r"base: block ([0-9]+)", said)
     return int(named[1]) if named else 0
 
 
 def judge_verdict(outcome: Outcome, verdict: Verdict, answers: int) -> None:
-    """No difference, nothing unanswered, and enough of it."""
+    """Check for no difference, no missing response, and enough of both."""
     outcome.lines += verdict.lines()
     outcome.lines += verdict.differences[:10]
     outcome.must(not verdict.differences, f"{len(verdict.differences)} differences")
@@ -59,7 +62,7 @@ def judge_verdict(outcome: Outcome, verdict: Verdict, answers: int) -> None:
 def judge_after(
     outcome: Outcome, options: CheckOptions, found: Scene, leave_out: Sequence[str] = ()
 ) -> None:
-    """What is answered after something has happened is equal."""
+    """Check that responses after an event are equal."""
     seconds, answers = (AFTER_SECONDS, AFTER_ANSWERS) if options.is_whole else (1.0, 1)
     judge_verdict(outcome, judged(options, found, seconds, leave_out), answers)
 

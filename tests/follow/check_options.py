@@ -1,4 +1,4 @@
-"""What every check is given, and what it gives back."""
+"""The options and the outcome of a check."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from support.servers.waiting import until
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """How long and how hard."""
+    """Duration and load."""
 
     minutes: float = 10
     tps: float = 200
@@ -25,30 +25,30 @@ class CheckOptions:
     seed: int = 0
     anchor: int = 50  # block of the dev chain
     block_time: int = 2  # seconds, as dev chains have it
-    units: int = 200_000  # that may be spent at the upstream in a second
+    units: int = 200_000  # maximum per second at the upstream
     stand_in: bool = False
-    at_any_speed: bool = False  # times are not judged
-    before: Path | None = None  # another checkout's command, to compare with
+    at_any_speed: bool = False  # times are not checked
+    before: Path | None = None  # another checkout's command, for comparison
 
     @property
     def is_whole(self) -> bool:
-        """Whether the numbers of the specification are asked of it."""
+        """Return whether the specification's numbers apply."""
         return self.minutes >= 10
 
 
 @dataclass
 class Outcome:
-    """What a check found."""
+    """The result of a check."""
 
     lines: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> None:
-        """Something that was measured."""
+        """Record a measurement."""
         self.lines.append(text)
 
     def must(self, holds: bool, text: str) -> None:
-        """Something that has to hold."""
+        """Record a requirement."""
         self.lines.append(f"{'holds' if holds else 'FAILS'}: {text}")
         if not holds:
             self.complaints.append(text)
@@ -71,9 +71,9 @@ def scene(
     extra: tuple[str, ...] = (), faults: str = "", units: int | None = None,
     lies: Sequence[tuple[str, str, str]] = (),
 ) -> Iterator[Scene]:  # fmt: skip
-    """All of it, with the follower begun at the anchor from an empty store.
+    """The whole setup, with the follower begun at the anchor from an empty store.
 
-    `lies` are told from the beginning on.
+    `lies` apply from the start.
     """
     with (
         tempfile.TemporaryDirectory(prefix="foreblock-follow-") as name,

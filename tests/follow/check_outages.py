@@ -16,13 +16,13 @@ SILENCE = 60.0
 FETCH_TIMEOUT = 2.0
 NOT_AVAILABLE = -32002
 COME_BACK = 5.0
-NO_END = 3600.0  # but the next word to the proxy
-COLD = 0x5E << 152  # and following: accounts of nobody
-ABOVE, BELOW = 3, 10  # blocks of a reorganisation
+NO_END = 3600.0  # until the next command to the proxy
+COLD = 0x5E << 152  # and following: unused accounts
+ABOVE, BELOW = 3, 10  # depths of reorganisations
 
 
 def silence(options: CheckOptions) -> Outcome:
-    """Check 8: warm reads go on, cold ones get an error in time, and then it comes back."""
+    """Check 8: warm reads continue, cold ones get an error in time, and the follower recovers."""
     outcome = Outcome()
     with scene(options) as found:
         judged(options, found, min(options.minutes * 60 / 4, 60))
@@ -31,7 +31,7 @@ def silence(options: CheckOptions) -> Outcome:
 
 
 def judge_silence(outcome: Outcome, options: CheckOptions, found: Scene, seconds: float) -> None:
-    """Let the upstream answer nothing for so many seconds, and until pending has ended."""
+    """Let the upstream be silent for this many seconds, and until pending has expired."""
     usual, warm, cold = _warm_times(found), list[float](), list[Answered]()
     found.proxy.silent(NO_END)
     begun = time.monotonic()
@@ -52,21 +52,21 @@ def judge_silence(outcome: Outcome, options: CheckOptions, found: Scene, seconds
 
 
 def _cold_read(found: Scene, number: int) -> Answered:
-    """Ask for an account that nobody has asked for."""
+    """Request an account that was never requested before."""
     address = "0x" + (COLD + number).to_bytes(20).hex()
     with BatchClient(found.follower.url) as client:
         return client.ask([("eth_getBalance", [address, "latest"])])
 
 
 def _has_ended(found: Scene) -> bool:
-    """Whether pending is the latest block."""
+    """Return whether pending is the latest block."""
     with BatchClient(found.follower.url) as client:
         pending = client.ask([("eth_chainId", [])]).pending
     return pending is not None and pending.flashblock is None
 
 
 def _judge_cold(outcome: Outcome, options: CheckOptions, cold: Sequence[Answered]) -> None:
-    """Each was told within the time of a fetch that the state is not available."""
+    """Check that each got an error for unavailable state within the time of a fetch."""
     codes = Counter(
         (each.answers[0].get("error") or {}).get("code") if each.answers else each.why
         for each in cold
@@ -78,7 +78,7 @@ def _judge_cold(outcome: Outcome, options: CheckOptions, cold: Sequence[Answered
 
 
 def _warm_times(found: Scene) -> list[float]:
-    """What reads of known state take."""
+    """The times of reads of known state."""
     address = "0x" + found.load.senders[0].address.hex()
     with BatchClient(found.follower.url) as client:
         times = [client.ask([("eth_getBalance", [address, "latest"])]) for _ in range(300)]
@@ -96,7 +96,7 @@ def reorgs(options: CheckOptions) -> Outcome:
 
 
 def judge_reorg(outcome: Outcome, options: CheckOptions, found: Scene, depth: int) -> None:
-    """Give up so many blocks that are above the anchor, or if negative so many below it."""
+    """Drop this many blocks above the anchor, or if negative this many below it."""
     main, anchored, name = found.upstream.main, base_of(found), "above" if depth > 0 else "below"
     until(lambda: main.latest() > anchored + abs(depth), f"there are {abs(depth)} more blocks")
     if depth < 0:
@@ -114,11 +114,11 @@ def judge_reorg(outcome: Outcome, options: CheckOptions, found: Scene, depth: in
 
 
 def _agree(chain: Network, follower: Network) -> bool:
-    """Whether the follower's latest block is the chain's block of that number, and recent."""
+    """Return whether the follower's latest block is recent and equals the chain's."""
     try:
         mine = follower.ask("eth_getBlockByNumber", "latest", False)
     except RpcError:
-        return False  # it has just begun anew
+        return False  # it has just restarted
     theirs = chain.ask("eth_getBlockByNumber", mine["number"], False)
     behind = chain.latest() - int(mine["number"], 16)
     return bool(theirs and theirs["hash"] == mine["hash"] and behind <= 2)

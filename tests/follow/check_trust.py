@@ -1,4 +1,4 @@
-"""Check 6: lies where upstreams are believed: found by the audit, or by the next flashblock."""
+"""Check 6: false data from trusted upstreams is found by the audit, or by the next flashblock."""
 
 import time
 
@@ -11,29 +11,29 @@ from support.servers.dev_processes import Network, RpcError
 from support.servers.waiting import until
 
 AUDIT_SECONDS = 10.0
-RECEIPTS = 100  # of transactions that are compared
+RECEIPTS = 100  # of compared transactions
 REFUSED = "Diverged"
 TOKEN_HELD = "0x" + CLONES[MINTED - 1].hex()  # by all senders from the start
 LIE = 0x63
 
 
 def audit(options: CheckOptions) -> Outcome:
-    """A false slot that no receipt shows is dropped with all that stood on it.
+    """A false slot without an effect on a receipt is dropped with all dependent state.
 
-    Where everything is believed, one that a receipt shows is refused at its flashblock.
+    With full trust, one that affects a receipt is rejected at its flashblock.
     """
     outcome = Outcome()
     with scene(options, trust="audited") as found:
         judge_audit(outcome, options, found)
     lies = [_balance_of(each.address) for each in found.load.senders]
-    # Without proofs nothing is said about a slot but its value.
+    # Without proofs, only the value of a slot is known.
     with scene(options, trust="trusted", faults="no-proofs=1,no-overrides=1", lies=lies) as found:
         _judge_flashblocks(outcome, options, found)
     return outcome
 
 
 def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
-    """Tell one lie to an audited follower, and see what becomes of it."""
+    """Serve one false value to an audited follower, and check its reaction."""
     network = found.follower.network
     slot, served, true = _believed_lie(found)
     read = ("eth_getStorageAt", TOKEN_HELD, slot, "latest")
@@ -54,9 +54,9 @@ def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
 
 
 def _believed_lie(found: Scene) -> tuple[str, object, object]:
-    """A slot about which a lie is served, with what is served and what is true.
+    """A slot with a false value, the false value and the true one.
 
-    A slot that is known already is not asked for, so the holders of a token are tried in turn.
+    Known slots are not requested, so the holders of a token are tried in turn.
     """
     network, chain = found.follower.network, found.upstream.main
     network.ask("eth_getBalance", TOKEN_HELD, "latest")  # so that its slots come without proofs
@@ -73,7 +73,7 @@ def _believed_lie(found: Scene) -> tuple[str, object, object]:
 def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     chain, network = found.upstream.main, found.follower.network
     until(lambda: REFUSED in network.probe("/readyz?verbose")[1], "a flashblock is refused")
-    found.proxy.lie()  # at once: what the next anchor is told is believed again
+    found.proxy.lie()  # immediately: data for the next anchor is trusted again
     sent = [each.hash for each in found.load.sent[-RECEIPTS:]]
     served = [_asked(network, "eth_getTransactionReceipt", each) for each in sent]
     true = [chain.ask("eth_getTransactionReceipt", each) for each in sent]
@@ -86,20 +86,20 @@ def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) ->
     outcome.lines += [line for line in said.splitlines() if "last error" in line]
     outcome.must(not false, f"{len(false)} of {len(sent)} receipts are false")
     outcome.must("trust: trusted" in said, "it says that it is trusted")
-    # The next anchor knows nothing of what was said before.
+    # The next anchor has no earlier data.
     until(lambda: _asked(network, "eth_blockNumber") is not None, "it answers")
     back(chain, network)
     judge_after(outcome, options, found, NEED_PROOFS)
 
 
 def _balance_of(owner: bytes) -> tuple[str, str, str]:
-    """The lie that somebody has nothing of the token behind the proxy."""
+    """A false slot value: no balance of the token behind the proxy."""
     slot = keccak256(number(owner).to_bytes(32) + bytes(32))
     return "0x" + PROXY.hex(), "0x" + slot.hex(), "0x0"
 
 
 def _asked(network: Network, *request: object) -> object:
-    """An answer; none while nothing is answered."""
+    """A response, or None while there is none."""
     try:
         return network.ask(*request)  # type: ignore[arg-type]
     except RpcError:

@@ -1,4 +1,6 @@
-"""Checks 5, 7 and 9: an upstream that lies, one in bad weather, and endpoints that lack things."""
+"""Checks 5, 7 and 9: an upstream with false data, one under faults, and endpoints that lack
+features.
+"""
 
 import time
 from collections import Counter
@@ -14,17 +16,17 @@ from support.servers.waiting import PATIENCE, until
 
 LIE_RATE = 0.01
 DAMAGE = tuple(kind for kind in KINDS if kind != "delay")
-# This strikes nothing that a follower asks for which proves everything, but for the question what
-# an upstream can do. So it is there from the beginning on, and always.
+# A follower with full proofs sends no request affected by this, except when it detects an
+# upstream's features. So it is active from the start, and always.
 OF_PROBES = {"no-overrides": 1.0}
-# This strikes what is seldom asked for: codes are soon known.
+# These strike rare requests: codes are soon known.
 SELDOM = {"flip-code": 0.2}
-# At an endpoint of its own, which takes numbers only: a bare hash is tried only where hashes in
-# objects are refused, and the latest block is looked for at the start, and while nothing is behind.
-# The first kind that can strike a request does.
+# At a separate endpoint that accepts only numbers: a bare hash is tried only if hashes in objects
+# are rejected, and the latest block is requested at the start and while idle. The first applicable
+# kind strikes a request.
 BESIDE = {"hash-objects": 1.0, "number-only": 1.0, "heights": 1.0}
 BESIDE_ANCHOR = 5
-# The others strike now and then; those that have not by the end do so more often for a while.
+# The others strike occasionally; those that have not by the end strike more often for a while.
 RARE_RATE, RARE_SECONDS, RARE_TIMES = 0.5, 5.0, 12
 STORM_RATE = 0.1
 FAULTS = tuple(kind for kind in STORMS if kind != "delay")
@@ -41,7 +43,7 @@ def _faults(options: CheckOptions, *words: str) -> str:
 
 
 def lies(options: CheckOptions) -> Outcome:
-    """Check 5: 1 % of answers damaged in every way; nothing wrong is served."""
+    """Check 5: 1 % of responses damaged in every way; nothing wrong is served."""
     outcome = Outcome()
     with scene(options, faults=_words(OF_PROBES | SELDOM)) as found:
         found.proxy.faults(_faults(options, _words(_rates(LIE_RATE, DAMAGE) | SELDOM)))
@@ -63,13 +65,13 @@ def lies(options: CheckOptions) -> Outcome:
 
 
 def must_have_struck(outcome: Outcome, struck: Mapping[str, int]) -> None:
-    """Every kind of damage was done: of one that was not, nothing is known."""
+    """Require that every kind of damage occurred: an unused kind proves nothing."""
     never = [kind for kind in DAMAGE if not struck.get(kind)]
     outcome.must(not never, f"all {len(DAMAGE)} kinds struck; never: {', '.join(never) or 'none'}")
 
 
 def _strike_the_rest(options: CheckOptions, found: Scene, verdict: Verdict) -> None:
-    """Let the kinds that have not struck yet do so; what is answered meanwhile is judged too."""
+    """Let the remaining kinds of damage strike; responses are still compared meanwhile."""
     for _ in range(RARE_TIMES):
         struck = found.proxy.tell()["struck"]
         left = [kind for kind in DAMAGE if kind not in struck and kind not in BESIDE]
@@ -88,7 +90,7 @@ def _words(rates: Mapping[str, float]) -> str:
 
 
 def weather(options: CheckOptions) -> Outcome:
-    """Check 7: each fault alone at 10 %, then all; it is well again soon after."""
+    """Check 7: each fault alone at 10 %, then all; the follower recovers soon after."""
     outcome = Outcome()
     phases = {kind: [kind] for kind in FAULTS} | {"all": FAULTS}
     with scene(options) as found:
@@ -101,7 +103,9 @@ def judge_storm(
     outcome: Outcome, options: CheckOptions, found: Scene, name: str, kinds: Iterable[str],
     seconds: float,
 ) -> None:  # fmt: skip
-    """Let these faults strike for so many seconds: nothing wrong is served, and it ends."""
+    """Apply these faults for this many seconds: nothing wrong is served, and the follower
+    recovers.
+    """
     words = (f"{kind}={STORM_RATE}" for kind in kinds)
     found.proxy.faults(_faults(options, *words))
     verdict = judged(options, found, seconds)
@@ -116,7 +120,7 @@ def judge_storm(
 
 
 def back(chain: Network, follower: Network) -> float:
-    """Seconds until the follower shows what the chain showed when this began."""
+    """Seconds until the follower has the chain's state at the call."""
     begun = time.monotonic()
     wanted = int(chain.pending()["number"], 16)
 
@@ -128,7 +132,7 @@ def back(chain: Network, follower: Network) -> float:
 
 
 def lacking(options: CheckOptions) -> Outcome:
-    """Check 9: endpoints that lack something are followed, without proofs as `trusted`."""
+    """Check 9: endpoints without some features are followed, those without proofs as `trusted`."""
     outcome = Outcome()
     for kind, trust in LACKS.items():
         judge_lacking(outcome, options, [kind], trust, options.minutes * 60 / len(LACKS))
@@ -138,7 +142,7 @@ def lacking(options: CheckOptions) -> Outcome:
 def judge_lacking(
     outcome: Outcome, options: CheckOptions, kinds: Sequence[str], trust: str, seconds: float
 ) -> None:
-    """Follow an endpoint that always lacks all of this."""
+    """Follow an endpoint that always lacks these features."""
     name = ", ".join(kinds)
     with scene(
         options, trust=trust, extra=PATIENT, faults=_words(dict.fromkeys(kinds, 1))

@@ -1,7 +1,7 @@
-"""What an upstream was asked, as its bill would say: by method, by second, in units; and when.
+"""The requests to an upstream, as billed: by method, by second, in units; and their times.
 
-Prices are those that Alchemy publishes for its compute units; what it does not list costs as
-much as a read of state.
+Prices are those published by Alchemy for its compute units; an unlisted method costs as much as a
+read of state.
 """
 
 import time
@@ -18,11 +18,11 @@ PRICES = {
     "debug_traceBlockByHash": 40, "debug_traceBlockByNumber": 40,
 }  # fmt: skip
 OTHER_PRICE = 20
-KEPT = 1_000_000  # exchanges and seconds, so that memory ends somewhere
+KEPT = 1_000_000  # exchanges and seconds, a bound of memory
 
 
 class Exchanged(NamedTuple):
-    """One request of HTTP from its first byte at the proxy to the last of its answer."""
+    """One HTTP request from its first byte at the proxy to the last of its response."""
 
     begun: float  # seconds of the monotonic clock
     ended: float
@@ -36,15 +36,15 @@ class Counts:
         self.requests = 0  # of HTTP
         self.items = 0  # of JSON-RPC
         self.units = 0
-        self.sent = 0  # bytes of answers
-        self.answered = 0  # requests of HTTP
+        self.sent = 0  # bytes of responses
+        self.answered = 0  # HTTP requests
         self.methods: Counter[str] = Counter()
         self.struck: Counter[str] = Counter()  # by kind of fault
         self.exchanges: deque[Exchanged] = deque(maxlen=KEPT)
         self._seconds: dict[int, list[int]] = {}  # requests, items and units
 
     def asked(self, methods: list[str]) -> float:
-        """A request has come; gives when."""
+        """Count a request; return its time."""
         now = time.monotonic()
         units = sum(PRICES.get(method, OTHER_PRICE) for method in methods)
         self.requests += 1
@@ -58,12 +58,12 @@ class Counts:
         return now
 
     def ended(self, begun: float, methods: list[str], *, answered: bool) -> None:
-        """Its answer was sent, or it never will be."""
+        """Record the end of a request, sent or failed."""
         self.answered += answered
         self.exchanges.append(Exchanged(begun, time.monotonic(), methods))
 
     def summary(self) -> dict[str, Json]:
-        """All of it but the exchanges, as JSON."""
+        """All counts except the exchanges, as JSON."""
         seconds = list(self._seconds.values())
         return {
             "requests": self.requests,

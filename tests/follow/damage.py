@@ -1,7 +1,7 @@
-"""Answers made untrue: one kind of damage to one answer of JSON-RPC, and what was changed.
+"""Damaged responses: one kind of damage to one JSON-RPC response, and its description.
 
-`Damage.strike` changes an answer in place and says how, or does nothing where the kind cannot
-happen to such an answer. Everything random comes from the generator that is passed.
+`Damage.strike` changes a response in place and describes the change, or does nothing if the kind
+does not apply. All randomness comes from the given generator.
 """
 
 import random
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 Json = Any  # a value of JSON, changed in place
-REMEMBERED = 16  # answers of each method, for those that are given to another request
+REMEMBERED = 16  # responses of each method, for replays to other requests
 HEADER_FIELDS = (
     "parentHash", "stateRoot", "receiptsRoot", "transactionsRoot", "logsBloom", "gasUsed",
     "baseFeePerGas", "timestamp", "mixHash", "withdrawalsRoot", "hash",
@@ -22,7 +22,7 @@ VALUES = (
 )  # fmt: skip
 
 PROOFS = ("eth_getProof",)
-# What a kind can happen to; everything, where it is not here.
+# The methods to which a kind applies; all if it is missing here.
 STRUCK = {
     "flip-value": VALUES, "flip-code": ("eth_getCode",), "flip-header": BLOCKS,
     "flip-node": PROOFS, "empty-proof": PROOFS, "extra-nodes": PROOFS, "long-proof": PROOFS,
@@ -30,7 +30,7 @@ STRUCK = {
 
 
 def flipped(text: str, pick: random.Random) -> str:
-    """Hex with one bit flipped; of a quantity one that stays a quantity."""
+    """Hex with one bit flipped; a quantity stays valid."""
     digits = text[2:]
     if not digits:
         return "0x01"
@@ -41,7 +41,7 @@ def flipped(text: str, pick: random.Random) -> str:
 
 
 class Damage:
-    """Damages answers, and remembers some to give to other requests."""
+    """Damages responses, and keeps some to replay them to other requests."""
 
     def __init__(self, pick: random.Random) -> None:
         self._pick = pick
@@ -50,12 +50,12 @@ class Damage:
         )
 
     def remember(self, request: Json, result: Json) -> None:
-        """An answer that another request may get."""
+        """Keep a response that another request may get."""
         if result is not None:
             self._seen[request["method"]].append((request.get("params"), result))
 
     def strike(self, kind: str, amount: float, request: Json, answer: Json) -> str | None:
-        """Damage one answer; gives what was changed, none where nothing could be."""
+        """Damage one response; return the change, or None if not applicable."""
         if kind == "wrong-id":
             return self._id(answer)
         methods = STRUCK.get(kind)
@@ -140,7 +140,7 @@ class Damage:
 
 
 def damage_batch(kind: str, answers: list[Json], pick: random.Random) -> str | None:
-    """Damage the order of a batch; gives what was changed, none where nothing could be."""
+    """Damage the order of a batch; return the change, or None if not applicable."""
     if len(answers) < 2:
         return None
     if kind == "missing-item":
@@ -154,7 +154,7 @@ def damage_batch(kind: str, answers: list[Json], pick: random.Random) -> str | N
 
 
 def lie(lies: dict[tuple[str, int], int], request: Json, answer: Json) -> bool:
-    """Give other values of some slots, by address and slot; gives whether any was asked for."""
+    """Replace the values of some slots, by address and slot; return whether any was present."""
     method, params, result = request.get("method"), request.get("params"), answer.get("result")
     if not result or method not in {"eth_getStorageAt", "eth_getStorageValues", "eth_getProof"}:
         return False

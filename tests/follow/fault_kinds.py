@@ -1,11 +1,11 @@
-"""What can go wrong with an upstream, by name: what it does, and how much of it by default.
+"""The faults of an upstream, by name: effect and default amount.
 
-Rates are written as `--faults` of a dev chain has them, with an amount where there is one:
+Rates have the form of `--faults` of a dev chain, with an optional amount:
 
-    429=0.1,delay=1:0.05,flip-node=0.01      a tenth refused, all late by 50 ms, ...
+    429=0.1,delay=1:0.05,flip-node=0.01      a tenth rejected, all late by 50 ms, ...
 
-A kind of a request strikes a request of HTTP, one of an item an item of its batch that it can
-happen to. Kinds marked as lies give an answer that is not true, or not an answer.
+A kind for requests applies to HTTP requests, one for items to suitable items of a batch. Kinds
+marked as lies give a false or invalid response.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ Stage = Literal["wait", "instead", "refusal", "rewriting", "damage", "bytes"]
 
 
 class FaultKind(NamedTuple):
-    """One way to go wrong."""
+    """One kind of fault."""
 
     stage: Stage
     says: str
@@ -24,17 +24,17 @@ class FaultKind(NamedTuple):
 
 
 KINDS: dict[str, FaultKind] = {
-    # Before the upstream is asked.
+    # Before the upstream request.
     "delay": FaultKind("wait", "seconds that it takes longer", 0.05),
     "jitter": FaultKind("wait", "seconds that it takes longer at most", 0.2),
-    # Instead of asking it.
+    # Instead of the upstream request.
     "429": FaultKind("instead", "too many requests"),
     "429-after": FaultKind("instead", "too many requests, with Retry-After in seconds", 1),
     "5xx": FaultKind("instead", "502, 503 or 504 with a text"),
     "reset": FaultKind("instead", "the connection is reset"),
     "hang": FaultKind("instead", "no answer until the client goes"),
     "html": FaultKind("instead", "status 200 with a page", is_lie=True),
-    # Items that it refuses, as endpoints of this kind do.
+    # Rejected items, as on real endpoints of this kind.
     "header-not-found": FaultKind("refusal", "it does not know the block that is named"),
     "tip-only-proofs": FaultKind("refusal", "proofs at the latest block only"),
     "no-proofs": FaultKind("refusal", "no eth_getProof"),
@@ -42,9 +42,9 @@ KINDS: dict[str, FaultKind] = {
     "number-only": FaultKind("refusal", "state by the number of a block only"),
     "hash-objects": FaultKind("refusal", "no bare hash for a state, only EIP-1898"),
     "no-batches": FaultKind("refusal", "an error for every item of a batch"),
-    # Other questions than were asked.
+    # Modified requests.
     "heights": FaultKind("rewriting", "latest goes [1, 3, 2]"),
-    # Answers that are not true, or none.
+    # False or missing responses.
     "wrong-id": FaultKind("damage", "the id of another request", is_lie=True),
     "reordered": FaultKind("damage", "a batch in another order", is_lie=True),
     "missing-item": FaultKind("damage", "a batch without one answer", is_lie=True),
@@ -57,26 +57,26 @@ KINDS: dict[str, FaultKind] = {
     "empty-proof": FaultKind("damage", "a proof without nodes", is_lie=True),
     "extra-nodes": FaultKind("damage", "a proof with a node that is not of it", is_lie=True),
     "long-proof": FaultKind("damage", "a proof of so many nodes", 600, is_lie=True),
-    # The answer's bytes on their way.
+    # The response's bytes in transit.
     "truncated-gzip": FaultKind("bytes", "gzip that ends in the middle", is_lie=True),
     "cut": FaultKind("bytes", "the connection is reset in the middle of an answer", is_lie=True),
     "drip": FaultKind("bytes", "seconds between pieces of the answer", 0.002),
 }
 
 LIES = tuple(name for name, kind in KINDS.items() if kind.is_lie)
-# What an honest endpoint does on a bad day; the answers that come are true.
+# Faults of an honest endpoint on a bad day; its responses are true.
 STORMS = tuple(name for name, kind in KINDS.items() if kind.stage in {"wait", "instead", "bytes"})
 
 
 class Rate(NamedTuple):
-    """How often a kind strikes, and how hard."""
+    """The probability and amount of a kind."""
 
     share: float
     amount: float
 
 
 def parse(words: str | Iterable[str]) -> dict[str, Rate]:
-    """Rates by kind; `ValueError` for what is none."""
+    """Parse rates by kind; `ValueError` for invalid ones."""
     rates = {}
     for word in words.split(",") if isinstance(words, str) else words:
         if not word:
@@ -92,5 +92,5 @@ def parse(words: str | Iterable[str]) -> dict[str, Rate]:
 
 
 def words(rates: dict[str, Rate]) -> str:
-    """The text that `parse` reads as these."""
+    """The text form of rates."""
     return ",".join(f"{name}={rate.share:g}:{rate.amount:g}" for name, rate in rates.items())

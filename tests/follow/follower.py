@@ -1,8 +1,8 @@
-"""The follower that is judged: `foreblock follow`, or what stands in for it.
+"""The follower under test: `foreblock follow`, or a stand-in.
 
-Everything that is known of its command line is here. The stand-in is a full follower of the
-feed from block 0 on, whose canonical source is the upstream: rigs can be tried with it, but it
-learns no state from the upstream.
+This module builds its whole command line. The stand-in is a full follower of the feed from block 0
+on, whose canonical source is the upstream: rigs can be tried with it, but it learns no state from
+the upstream.
 """
 
 import os
@@ -38,9 +38,9 @@ ERROR = re.compile(r'"level": "(error|critical)"|\[(error|critical) *\]')
 
 @dataclass(frozen=True)
 class FollowerPlan:
-    """What is followed, and how."""
+    """The followed chain and the follower's options."""
 
-    chain: Path | str  # its configuration, as in a genesis; or the name of a chain that is known
+    chain: Path | str  # its configuration, as in a genesis; or the name of a known chain
     upstream: str
     feed: str
     data: Path
@@ -67,11 +67,11 @@ class Follower:
         self.pid = pid
         self.network = network
         self.url = network.url
-        self.is_live = is_live  # blocks come while it is begun
-        self.first = 0.0  # seconds from its start to its first pending block, where it waited
+        self.is_live = is_live  # blocks arrive during its start
+        self.first = 0.0  # seconds from its start to its first pending block, if it waited
 
     def kill(self) -> None:
-        """Kill all its processes at once: each is a group of its own."""
+        """Kill all its processes at once: each has its own group."""
         found = [pid for pids in children(self.pid).values() for pid in pids]
         for pid in (self.pid, *found):
             os.kill(pid, signal.SIGKILL)
@@ -81,7 +81,7 @@ class Follower:
 def follower(
     plan: FollowerPlan, *, stand_in: bool = False, is_ready: bool = True
 ) -> Iterator[Follower]:
-    """A follower, once it is ready."""
+    """A ready follower."""
     wait = _ready if is_ready else _as_it_is
     begun = time.monotonic()
     if stand_in:
@@ -112,7 +112,7 @@ def follower(
 
 
 def _drain(process: subprocess.Popen[str]) -> None:
-    """Read what it logs, and show its errors: a pipe that nobody reads fills, and it waits."""
+    """Read its log, and print its errors: a full pipe would block it."""
     assert process.stdout is not None
     for line in process.stdout:
         if ERROR.search(line):
@@ -142,7 +142,7 @@ def _ready(found: Follower, begun: float) -> Follower:
 
 
 def _can_read(network: Network) -> bool:
-    """Whether the pending block is there: of the anchor only the header is."""
+    """Return whether the pending block is available: of the anchor there is only the header."""
     try:
         return bool(network.pending())
     except RpcError as why:

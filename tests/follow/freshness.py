@@ -1,8 +1,8 @@
-"""How late a follower shows what its upstream's feed has announced.
+"""The delay between the upstream's feed and the follower's responses.
 
-One thread hears the feed and notes when each flashblock came; another asks the follower again and
-again which snapshot it has. A flashblock is shown from the first answer on whose pending is
-that one or a later one, or whose latest is its block.
+One thread receives the feed and records when each flashblock came; another polls the follower for
+its snapshot. A flashblock is visible from the first response on whose pending is that one or a
+later one, or whose latest is its block.
 """
 
 import json
@@ -62,9 +62,9 @@ class Freshness:
                 self._shown.append((now, place))
 
     def lateness(self, after: float = 0.0) -> list[float]:
-        """Seconds for each flashblock that came after so many seconds and was shown; sorted.
+        """Sorted delays of the visible flashblocks that came after this many seconds.
 
-        What came last may not be shown yet and is left out.
+        The last ones may not be visible yet and are excluded.
         """
         if not self.heard:
             return []
@@ -82,12 +82,12 @@ class Freshness:
 
 
 def place_of(pending: Identity | None) -> Place | None:
-    """The place that a snapshot shows; a sealed block has all its flashblocks."""
+    """The position of a snapshot; a sealed block has all its flashblocks."""
     if pending is None:
         return None
     return (pending.number, 10**6 if pending.flashblock is None else pending.flashblock)
 
 
 def share(times: list[float], part: float) -> float:
-    """The time that this part of them is not above."""
+    """A quantile of the delays."""
     return times[min(int(len(times) * part), len(times) - 1)]

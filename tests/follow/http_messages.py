@@ -1,7 +1,7 @@
-"""Where one HTTP message ends and the next begins: bytes in, whole messages out.
+"""Splits a stream of bytes into HTTP messages.
 
-Nothing is changed: the bytes of all messages, one after the other, are the bytes that came.
-Content-Length, chunks, and answers that end with their connection; no upgrades.
+The messages in sequence are exactly the received bytes. Supports Content-Length, chunks, and
+responses that end with their connection; no upgrades.
 """
 
 import re
@@ -15,20 +15,20 @@ _NO_BODY = re.compile(rb"HTTP/1\.[01] (1\d\d|204|304)")
 
 
 class HttpMessage(NamedTuple):
-    """A request or an answer."""
+    """A request or a response."""
 
-    raw: bytes  # as it came
-    head: bytes  # with the empty line
-    body: bytes  # without the marks of chunks
+    raw: bytes  # as received
+    head: bytes  # including the empty line
+    body: bytes  # without chunk framing
 
     @property
     def closes(self) -> bool:
-        """Whether its sender closes the connection after it."""
+        """Return whether its sender closes the connection after it."""
         return _CLOSE.search(self.head) is not None
 
     @property
     def status(self) -> int:
-        """Of an answer."""
+        """The status code of a response."""
         return int(self.head[9:12])
 
 
@@ -36,14 +36,14 @@ class Splitter:
     """The messages of one direction of a connection."""
 
     def __init__(self, *, answers: bool = False) -> None:
-        """Of requests, or of answers, which may end with their connection."""
+        """For requests, or for responses, which may end with their connection."""
         self._answers = answers
         self._data = bytearray()
-        self._head = 0  # bytes of the head that was found
-        self._looked = 0  # bytes in which no head ends
+        self._head = 0  # bytes of the complete head
+        self._looked = 0  # bytes already searched for the end of the head
 
     def feed(self, data: bytes) -> list[HttpMessage]:
-        """The messages that are complete now."""
+        """Return the messages that are now complete."""
         self._data += data
         found = []
         while (size := self._size()) is not None and len(self._data) >= size[0]:
@@ -51,7 +51,7 @@ class Splitter:
         return found
 
     def end(self) -> HttpMessage | None:
-        """The answer that the end of its connection completes."""
+        """Return the response completed by the end of its connection."""
         head = self._find_head()
         if not head or not self._answers or _LENGTH.search(self._data, 0, head):
             return None
@@ -67,7 +67,7 @@ class Splitter:
         return self._head
 
     def _size(self) -> tuple[int, bytes | None] | None:
-        """The bytes of the first message, and its body where it is not simply the rest."""
+        """The size of the first message, and its body if it is not simply the rest."""
         head = self._find_head()
         if not head:
             return None
@@ -107,13 +107,13 @@ _ENCODINGS = re.compile(rb"\r\naccept-encoding:[^\r]*", re.IGNORECASE)
 
 
 def with_body(head: bytes, body: bytes, *headers: bytes) -> bytes:
-    """The same message with another body, and more headers."""
+    """Return the message with another body, and additional headers."""
     kept = _FRAMING.sub(b"", head)[: -len(_END)]
     lines = [kept, b"Content-Length: %d" % len(body), *headers]
     return b"\r\n".join(lines) + _END + body
 
 
 def without_encodings(request: HttpMessage, body: bytes | None = None) -> bytes:
-    """A request whose answer comes as it is, so that it can be read."""
+    """A request for an uncompressed response."""
     head = _ENCODINGS.sub(b"", request.head)
     return with_body(head, request.body if body is None else body)

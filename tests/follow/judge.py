@@ -1,9 +1,9 @@
-"""Every answer of a follower, judged by its upstream's answer about the same block.
+"""Compares every response of a follower with its upstream's response about the same block.
 
-The follower (B) is asked by tag, number or pin. Which block that was, its answer says: the header
-`Foreblock-Snapshot` names latest and pending, and what a number means is asked in the same
-batch. The upstream (A) is then asked about exactly that block, so nothing differs because time
-has passed. An answer is equal to the letter, or it is a difference.
+Requests to the follower (B) use a tag, a number or a pin. Its response identifies the block: the
+header `Foreblock-Snapshot` has latest and pending, and the batch resolves numbers. The request to
+the upstream (A) names exactly that block, so elapsed time makes no difference. A response is either
+equal to the letter or a difference.
 """
 
 import json
@@ -20,33 +20,33 @@ from follow.batch_client import Answered, BatchClient, Identity, Request, plain
 from follow.questions import Question, Questions
 
 Json = Any
-BATCH = 12  # questions in one request
-PINS = 60  # that are remembered
-OLD = 60  # blocks; pins are kept for 64, of which a chain and its follower count on their own
-# Which block a batch is about.
+BATCH = 12  # requests per batch
+PINS = 60  # kept for later requests
+OLD = 60  # blocks; pins are kept for 64, counted separately by a chain and its follower
+# The block parameter of a batch.
 ABOUT = ("pending",) * 4 + ("latest",) * 2 + ("pin", "number", "hash")
-# Errors that say that the follower cannot answer now; every other one is an answer.
+# Errors of a temporarily unavailable follower; every other error is a response.
 NOT_NOW = {-32002, -32005}
-SHOWN = 400  # characters of an answer
-REASON = 120  # characters of why there is none
+SHOWN = 400  # characters of a response
+REASON = 120  # characters of an error
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of it."""
+    """The results of comparisons."""
 
-    answers: Counter[str] = field(default_factory=Counter)  # judged and equal, by kind
-    abouts: Counter[str] = field(default_factory=Counter)  # the same, by what was named
+    answers: Counter[str] = field(default_factory=Counter)  # compared and equal, by kind
+    abouts: Counter[str] = field(default_factory=Counter)  # compared and equal, by block parameter
     errors: Counter[str] = field(default_factory=Counter)  # equal, and an error at both
     differences: list[str] = field(default_factory=list)
     unanswered: Counter[str] = field(default_factory=Counter)  # by reason
     unanswered_kinds: Counter[str] = field(default_factory=Counter)
-    unjudged: Counter[str] = field(default_factory=Counter)  # the upstream could not be asked
-    gone: int = 0  # answers about what is not kept any more, which is promised to nobody for ever
-    seconds: list[float] = field(default_factory=list)  # that a batch took at the follower
+    unjudged: Counter[str] = field(default_factory=Counter)  # the upstream failed
+    gone: int = 0  # about blocks that are no longer kept, without a guarantee
+    seconds: list[float] = field(default_factory=list)  # of a batch at the follower
 
     def add(self, other: "Verdict") -> None:
-        """Take in what another client saw."""
+        """Add the results of another client."""
         for mine, theirs in (
             (self.answers, other.answers), (self.abouts, other.abouts),
             (self.errors, other.errors), (self.unanswered, other.unanswered),
@@ -58,11 +58,11 @@ class Verdict:
         self.seconds += other.seconds
 
     def _kinds(self) -> dict[str, int]:
-        """How many differences there are of each kind, and about what."""
+        """The number of differences by kind, with examples."""
         return dict(Counter(each.partition(":")[0] for each in self.differences).most_common(8))
 
     def lines(self) -> list[str]:
-        """A table of it."""
+        """A table of the results."""
         shown = [f"{self.answers.total():>9,} answers judged and equal, "
                  f"{self.errors.total():,} of them errors at both",
                  f"{len(self.differences):>9,} differences {self._kinds() or ''}",
@@ -85,12 +85,12 @@ class Verdict:
 
 
 class Judge:
-    """One client of both."""
+    """One client of both nodes."""
 
     def __init__(
         self, upstream: str, follower: str, questions: Questions, *, seed: int, anchor: int = 0
     ) -> None:
-        """Numbers below `anchor` are not asked for."""
+        """Never requests numbers below `anchor`."""
         self.upstream = BatchClient(upstream)
         self._follower = BatchClient(follower)
         self._questions = questions
@@ -101,16 +101,15 @@ class Judge:
         self.verdict = Verdict()
 
     def close(self) -> None:
-        """Close both connections."""
         self.upstream.close()
         self._follower.close()
 
     def step(self) -> None:
-        """One batch, judged."""
+        """Send and compare one batch."""
         about = self._choose()
         questions = [self._questions.next() for _ in range(BATCH)]
         block, named = self._named(about)
-        if named is None:  # which block it is, is known after the answer
+        if named is None:  # the response identifies the block
             questions = [each for each in questions if not each.wants_hash]
         requests = [each.about(block, named.hash if named else "") for each in questions]
         requests.append(("eth_getBlockByNumber", [block, False]))
@@ -132,7 +131,7 @@ class Judge:
             return
         self.judge_answers(about, questions, found.answers, identity)
 
-    # --- Which block -----------------------------------------------------------------------
+    # --- Block parameters ------------------------------------------------------------------
 
     def _choose(self) -> str:
         about = self._pick.choice(ABOUT)
@@ -144,7 +143,7 @@ class Judge:
         return about
 
     def _named(self, about: str) -> tuple[Json, Identity | None]:
-        """The block parameter, and the block where that says it already."""
+        """The block parameter, and the block if the parameter identifies it."""
         if about == "pin":
             pin = self._pick.choice(self._pins)
             return pin.block, pin
@@ -184,7 +183,7 @@ class Judge:
             self.verdict.unjudged[f"upstream: {true.why}"] += len(asked)
             return
         if self._is_old(about, identity, true.latest) and _all_gone(questions, true.answers):
-            self.verdict.gone += len(asked)  # the follower keeps it a moment longer
+            self.verdict.gone += len(asked)  # the follower keeps it slightly longer
             return
         for question, request, mine, theirs in zip(
             asked, requests, answers, true.answers, strict=True
@@ -192,7 +191,7 @@ class Judge:
             self.compare(about, question, request, mine, theirs)
 
     def _is_old(self, about: str, identity: Identity, true: Identity | None) -> bool:
-        """Whether it is a pin that the chain may not keep any more: its follower may be behind."""
+        """Return whether the chain may have dropped this pin: its follower may be behind."""
         heights = [each.number for each in (self.latest, true) if each is not None]
         return about == "pin" and bool(heights) and max(heights) - identity.number >= OLD
 
@@ -217,28 +216,30 @@ class Judge:
 
 
 def reason(error: Json) -> str:
-    """Why something is not answered: without its numbers, so that the same count together."""
+    """The text of an error without numbers, to group equal errors."""
     message = re.sub(r"0x[0-9a-f]+|[0-9]+(\.[0-9]+)?", "#", error["message"])
     return f"{error['code']} {message[:REASON]}"
 
 
 def _is_before(block: Identity, base: Identity) -> bool:
-    """Whether a block is not of the follower any more, since it has begun anew after it.
+    """Return whether the follower has restarted above this block.
 
-    Of a block in progress nothing is left either if it was the one that was begun at.
+    A block in progress is also gone if it became the new anchor.
     """
     first = base.number if block.flashblock is None else base.number + 1
     return block.number < first
 
 
 def _all_gone(questions: Sequence[Question], answers: list[Json]) -> bool:
-    """Whether a pin is not there any more; logs are still found by a hash for a while."""
+    """Return whether all responses report a dropped pin; logs remain available by hash for
+    a while.
+    """
     kinds = [*(each.kind for each in questions), "block"]
     return all(_is_gone(each) for kind, each in zip(kinds, answers, strict=True) if kind != "logs")
 
 
 def _is_gone(answer: Json) -> bool:
-    """Whether it says that there is no such partial block."""
+    """Return whether the error is an unknown partial block."""
     if "error" in answer:
         return bool(answer["error"]["message"] in {"header for hash not found", "unknown block"})
     return answer["result"] is None
@@ -249,7 +250,7 @@ def _content(answer: Json) -> Json:
 
 
 def _around(one: Json, other: Json) -> str:
-    """The text of an answer, from a little before it differs from another."""
+    """The part of a text around its first difference."""
     text, against = (json.dumps(_content(each), default=plain) for each in (one, other))
     at = next((i for i, pair in enumerate(zip(text, against, strict=False)) if pair[0] != pair[1]),
               min(len(text), len(against)))  # fmt: skip
@@ -258,7 +259,7 @@ def _around(one: Json, other: Json) -> str:
 
 @dataclass(slots=True)
 class JudgePlan:
-    """Who asks whom, and how often."""
+    """The clients of a comparison and their rates."""
 
     upstream: str
     follower: str
@@ -267,11 +268,11 @@ class JudgePlan:
     rate: float = 10.0  # batches a second of each client
     anchor: int = 0
     leave_out: Sequence[str] = ()
-    repeated: int | None = None  # questions that each client asks again and again
+    repeated: int | None = None  # number of requests that each client repeats
 
 
 def judge(plan: JudgePlan, senders: Sequence[Any], stop: threading.Event) -> Verdict:
-    """Ask and judge from several threads until told to stop."""
+    """Send and compare from several threads until stopped."""
     judges = [
         Judge(
             plan.upstream, plan.follower,

@@ -1,4 +1,4 @@
-"""A weather proxy in a process of its own, its control, and the round trips that it has seen."""
+"""A weather proxy in a separate process, its control, and its record of round trips."""
 
 import json
 import subprocess
@@ -22,34 +22,35 @@ class Proxy:
         self._control = control
 
     def tell(self, **command: object) -> dict[str, Any]:
-        """Give a command; gives all counts."""
+        """Send a command; return all counts."""
         found: dict[str, Any] = json.loads(exchange(self._control, "/", json.dumps(command)).body)
         return found
 
     def faults(self, words: str) -> None:
-        """From now on these faults; none for an empty text."""
+        """Apply these faults from now on; none for an empty text."""
         self.tell(faults=words)
 
     def silent(self, seconds: float) -> None:
-        """Answer nothing for so long; 0 speaks again."""
+        """Be silent for this many seconds; 0 ends it."""
         self.tell(silent=seconds)
 
     def lie(self, *slots: tuple[str, str, str]) -> None:
-        """From now on these slots (address, slot, value) have other values in single reads,
-        `eth_getStorageValues` and proofs; none ends it."""
+        """From now on serve these slots (address, slot, value) with false values in single reads,
+        `eth_getStorageValues` and proofs; an empty list ends it.
+        """
         self.tell(lies=slots)
 
     def now(self) -> float:
-        """The proxy's clock, by which exchanges are timed."""
+        """The proxy's clock, which times exchanges."""
         found: float = self.tell()["now"]
         return found
 
     def exchanges(self, since: float) -> list[tuple[float, float, list[str]]]:
-        """Requests that have come since then: from, to, methods."""
+        """Requests since then: start, end, methods."""
         return [(a, b, names) for a, b, names in self.tell(exchanges=since)["exchanges"]]
 
     def journal(self) -> list[dict[str, Any]]:
-        """What was damaged and how."""
+        """The record of damage."""
         found: list[dict[str, Any]] = self.tell(journal=True)["journal"]
         return found
 
@@ -58,7 +59,7 @@ class Proxy:
 def weather_proxy(
     upstream: str, faults: str = "", *, seed: int = 0, journal: Path | None = None
 ) -> Iterator[Proxy]:
-    """A proxy in front of an endpoint, from its first answer to its end."""
+    """A proxy in front of an endpoint, from its first response to its end."""
     command = [
         sys.executable, str(PROGRAM), f"--upstream={upstream}", f"--faults={faults}",
         f"--seed={seed}", *([f"--journal={journal}"] if journal else []),
@@ -76,13 +77,13 @@ def weather_proxy(
 
 
 Interval = tuple[float, float]
-SLACK = LOOK_SECONDS / 10  # seconds; two clocks of one machine agree far better
-# What followers ask for now and then, whatever they are asked: the heads of the chain.
+SLACK = LOOK_SECONDS / 10  # seconds; two clocks of one machine differ far less
+# Periodic requests of followers, regardless of their clients: the heads of the chain.
 HEADS = {"eth_getBlockByNumber", "eth_getBlockByHash"}
 
 
 def waves(intervals: Iterable[Interval]) -> int:
-    """The length of the longest chain."""
+    """The length of the longest chain of consecutive requests."""
     count, end = 0, float("-inf")
     for begun, ended in sorted(intervals, key=lambda each: each[1]):
         if begun >= end - SLACK:
@@ -91,7 +92,7 @@ def waves(intervals: Iterable[Interval]) -> int:
 
 
 class Trips(NamedTuple):
-    """What one question cost."""
+    """The cost of one request."""
 
     waves: int
     requests: int  # of HTTP
@@ -99,7 +100,7 @@ class Trips(NamedTuple):
 
 
 def trips_of(proxy: Proxy, question: Callable[[], object]) -> Trips:
-    """Ask, while nobody else asks, and count what the upstream behind the proxy is asked."""
+    """Send a request without concurrent ones, and count the upstream requests behind the proxy."""
     since = proxy.now()
     question()
     asked = [each for each in proxy.exchanges(since) if not HEADS.issuperset(each[2])]

@@ -1,7 +1,7 @@
-"""One client's connection through the proxy, and the connection to the upstream behind it.
+"""One client's connection through the proxy, and the upstream connection behind it.
 
-Requests are answered in their order, one at a time, as on one connection to a node. Without
-faults the bytes of both directions pass as they came.
+Requests are answered in order, one at a time, as on one connection to a node. Without faults the
+bytes of both directions are unchanged.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from follow.http_messages import HttpMessage, Splitter, with_body, without_encod
 from follow.weather import Weather
 
 Json = Any
-PIECES = 16  # that an answer drips in
+PIECES = 16  # of a slow response
 PLAIN = b"HTTP/1.1 %d %s\r\nContent-Type: %s\r\n\r\n"
 JSON = b"application/json"
 ERRORS = ((502, b"Bad Gateway"), (503, b"Service Unavailable"), (504, b"Gateway Timeout"))
@@ -26,7 +26,7 @@ encode, decode = msgspec.json.encode, msgspec.json.decode
 
 
 class Gone(Exception):
-    """The upstream has closed, or cannot be reached."""
+    """The upstream has closed, or is unreachable."""
 
 
 class Behind(asyncio.Protocol):
@@ -41,7 +41,7 @@ class Behind(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)  # uvloop's has no such base
 
     def ask(self, raw: bytes) -> asyncio.Future[HttpMessage]:
-        """Send a request; gives its answer."""
+        """Send a request; return its response."""
         assert self.transport is not None
         self._waiting = asyncio.get_running_loop().create_future()
         self.transport.write(raw)
@@ -131,7 +131,7 @@ class Front(asyncio.Protocol):
         return await self._behind.ask(raw)
 
     async def _struck(self, message: HttpMessage, items: list[Json]) -> tuple[bytes, bytes]:
-        """The answer as it is sent, and its head."""
+        """The response as sent, and its head."""
         weather, in_batch = self._weather, message.body.lstrip()[:1] == b"["
         refused = {
             at: {"jsonrpc": "2.0", "id": each.get("id"), "error": found}
@@ -179,7 +179,7 @@ class Front(asyncio.Protocol):
         return True
 
     async def _send(self, raw: bytes, head: bytes, items: list[Json]) -> bool:
-        """Send an answer, in its way; gives whether all of it was sent."""
+        """Send a response according to its faults; return whether it was sent completely."""
         struck = self._weather.strikes("bytes")
         if struck is None:
             self._write(raw)
@@ -213,7 +213,7 @@ class Front(asyncio.Protocol):
         return True
 
     def _abort(self) -> None:
-        """End with RST where it can be: whatever the client has not read is lost to it."""
+        """End with RST if possible: the client loses everything it has not read."""
         if self._transport is None:
             return
         sock = self._transport.get_extra_info("socket")
@@ -227,7 +227,7 @@ def _is(one: Json, other: Json) -> bool:
 
 
 def _items(body: bytes) -> list[Json]:
-    """The objects of a body; none where it is not JSON-RPC."""
+    """The objects of a body, or None if it is not JSON-RPC."""
     try:
         found = decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""What a follower is asked: every method that reads, about what a busy chain touches.
+"""Requests to a follower: every read method, about the contents of a busy chain.
 
-A question has `BLOCK` in the place of its block, so that the follower can be asked by tag,
-number or pin, and who judges it by the identity of the same block.
+A request has `BLOCK` instead of its block, so that the request to the follower can use a tag,
+number or pin, and the one to the chain the identity of the same block.
 """
 
 import random
@@ -28,14 +28,14 @@ from foreblock.sequencer.predeploys import MULTICALL, SEQUENCER_FEE_VAULT, TOKEN
 from support.payloads.solidity import call_data
 
 Json = Any
-BLOCK = "<block>"  # where the block goes
-HASH = "<hash>"  # where its hash goes
+BLOCK = "<block>"  # placeholder of the block
+HASH = "<hash>"  # placeholder of its hash
 IMPLEMENTATION = 0x360894A13BA1A3210667C828492DB98DCA3E2076CC3735A920A3CA505D382BBC
 NINE = 9  # calls of a small multicall
 
 
 class Question(NamedTuple):
-    """One request, before it is known about which block."""
+    """A request before its block is chosen."""
 
     kind: str
     method: str
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
     @property
     def wants_hash(self) -> bool:
-        """Whether it is asked by the block's hash."""
+        """Return whether it needs the block's hash."""
         return HASH in str(self.params)
 
     def about(self, block: Json, hash: str = "") -> Request:
@@ -51,7 +51,7 @@ class Question(NamedTuple):
         return self.method, _filled(self.params, block, hash)
 
     def of(self, identity: Identity) -> Request:
-        """The request whose answer does not depend on when it is asked."""
+        """The request if its response does not depend on time."""
         if self.method == "eth_getBlockByNumber" and identity.flashblock is None:
             return "eth_getBlockByHash", [identity.hash, *self.params[1:]]
         return self.about(identity.block, identity.hash)
@@ -70,13 +70,13 @@ def _hex(value: bytes) -> str:
 
 
 class Questions:
-    """Makes them up, seeded."""
+    """A seeded generator of requests."""
 
     def __init__(
         self, senders: Sequence[DevAccount], seed: int, leave_out: Sequence[str] = (),
         repeated: int | None = None,
     ) -> None:  # fmt: skip
-        """Makes up always others, or only so many."""
+        """Generates ever new requests, or repeats a fixed number."""
         self._pick = random.Random(seed)
         self._senders = [each.address for each in senders]
         self._authorities = [authority(each).address for each in senders]
@@ -87,7 +87,7 @@ class Questions:
         self._repeated = [self.next() for _ in range(repeated or 0)]
 
     def next(self) -> Question:
-        """One of any kind."""
+        """The next request, of any kind."""
         if self._repeated:
             return self._pick.choice(self._repeated)
         return self._pick.choice(self._makers)()
@@ -102,7 +102,7 @@ class Questions:
         ]  # fmt: skip
 
     def _somebody(self) -> bytes:
-        """A sender, one who was paid, one who may never have been, or a contract."""
+        """A sender, a paid account, an account that may be unused, or a contract."""
         choice = self._pick.random()
         if choice < 0.3:
             return self._pick.choice(self._senders)
@@ -226,5 +226,5 @@ class Questions:
 
 
 def _mapping(owner: bytes, slot: int) -> int:
-    """The slot of a mapping's value, as Solidity lays it out."""
+    """The slot of a mapping's value in Solidity's layout."""
     return int.from_bytes(keccak256(owner.rjust(32, b"\0") + slot.to_bytes(32)))

@@ -1,10 +1,10 @@
-"""What endpoints of some kinds refuse, in the words of the nodes that do so."""
+"""Errors of endpoints that lack features, in the words of real nodes."""
 
 from typing import Any, NamedTuple
 
 Json = Any
 
-# Where the block is among the parameters.
+# The position of the block parameter.
 BLOCK_AT = {
     "eth_getBalance": 1, "eth_getTransactionCount": 1, "eth_getCode": 1, "eth_getStorageAt": 2,
     "eth_getProof": 2, "eth_getStorageValues": 1, "eth_getAccount": 1, "eth_call": 1,
@@ -34,21 +34,21 @@ class Tip(NamedTuple):
 
 
 def block_of(request: Json) -> Json:
-    """The block parameter of a request for state; none where it has none."""
+    """The block parameter of a state request, or None."""
     at = BLOCK_AT.get(request.get("method", ""))
     params = request.get("params") or []
     return params[at] if at is not None and len(params) > at else None
 
 
 def names_hash(block: Json) -> bool:
-    """Whether a block parameter is a hash, bare or in an object."""
+    """Return whether a block parameter is a hash, bare or in an object."""
     if isinstance(block, dict):
         return "blockHash" in block
     return isinstance(block, str) and len(block) == 66
 
 
 def refusal(kind: str, request: Json, tip: Tip | None, *, in_batch: bool) -> Json:
-    """The error object that such an endpoint answers; none where it would answer."""
+    """The error object of such an endpoint, or None if it would respond normally."""
     method, block, params = (
         request.get("method", ""),
         block_of(request),
@@ -76,5 +76,4 @@ def _is_tip(block: Json, tip: Tip | None) -> bool:
 
 
 def error(code: int, message: str) -> Json:
-    """An error object."""
     return {"code": code, "message": message}

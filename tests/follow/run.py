@@ -1,12 +1,12 @@
-"""The checks with which following a chain is judged, each by its name.
+"""The checks of following a chain, by name.
 
     python tests/follow/run.py equality --minutes 10
     python tests/follow/run.py lies weather --minutes 1 --tps 50 --anchor 5
     python tests/follow/run.py equality --stand-in --minutes 0.2 --anchor 5
 
-Exits with 0 if all that was asked for holds, with 1 if something does not, and with 2 if it
-cannot be run here. `--stand-in` tries the rigs on a full follower of the feed. Numbers of
-the specification are demanded from ten minutes on.
+Exits with 0 if all requirements hold, with 1 if one fails, and with 2 if a check cannot run here.
+`--stand-in` tries the rigs on a full follower of the feed. The specification's numbers are required
+from ten minutes on.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from support.run_faster import keep_bytecode
 
 
 class Check(NamedTuple):
-    """One of the fifteen."""
+    """One of the fifteen checks."""
 
     number: int
     must: str
@@ -67,7 +67,7 @@ HOLDS, FAILS, CANNOT = 0, 1, 2
 
 
 def run(name: str, options: CheckOptions) -> int:
-    """Run one check and print what it found; gives its exit code."""
+    """Run one check and print its results; return its exit code."""
     check, begun = CHECKS[name], time.monotonic()
     click.echo(f"check {check.number}, {name}: {check.must}")
     try:
@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument("--at-any-speed", action="store_true", help="do not judge times")
     parser.add_argument("--before", type=Path, help="another checkout's foreblock")
     told = vars(parser.parse_args())
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILS))  # what was started ends with it
-    keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")  # as where it is installed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILS))  # child processes end with it
+    keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")  # as in an installation
     names = told.pop("checks")
     options = CheckOptions(**told)
     codes = [run(name, options) for name in (CHECKS if "all" in names else names)]

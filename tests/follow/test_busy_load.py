@@ -1,4 +1,4 @@
-"""The busy load does what it says: every kind runs on a dev chain, equal for equal seeds."""
+"""The busy load: every kind runs on a dev chain, equal for equal seeds."""
 
 import subprocess
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ IMPLEMENTATION = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d38
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[tuple[str, BusyLoad]]:
-    """A chain on which 300 transactions of the load have run."""
+    """A chain that has executed 300 transactions of the load."""
     with dev_chain("--test-listen=", "--workers=1", "--accounts=40", "--block-time=1") as dev:
         load = BusyLoad(senders(4), 1)
         load.begin(dev.main.url)
@@ -79,7 +79,7 @@ def test_a_multicall_reads_all_tokens(busy: tuple[str, BusyLoad]) -> None:
 
 @pytest.mark.heavy
 def test_kinds_leave_what_they_are_about(busy: tuple[str, BusyLoad]) -> None:
-    """A delegation, messages to L1, swaps, and logs of them."""
+    """A delegation, messages to L1, swaps, and their logs."""
     url, load = busy
     delegated = {"0xef0100" + WALLET.hex(), "0x"}
     codes = {ask(url, "eth_getCode", "0x" + authority(each).address.hex(), "pending")

@@ -1,4 +1,4 @@
-"""The checks can be run by name, with a stand-in too."""
+"""The checks can be run by name, also with a stand-in."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_equality_holds_for_a_full_follower(capsys: pytest.CaptureFixture[str]) 
     code = run("equality", SHORT)
     said = capsys.readouterr().out
     assert "0 differences" in said, said
-    # How many answers three seconds are depends on the machine.
+    # The number of responses in three seconds depends on the machine.
     assert code == HOLDS or "FAILS: at least 100 answers" in said
 
 

@@ -1,4 +1,4 @@
-"""Messages are found however the bytes arrive, and no byte is lost or changed."""
+"""Messages are found for any segmentation, and no byte is lost or changed."""
 
 from hypothesis import given
 from hypothesis import strategies as st

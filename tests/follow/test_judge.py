@@ -1,4 +1,6 @@
-"""The judge finds nothing between a chain and a full follower of it, and every flipped bit."""
+"""The judge finds no difference between a chain and a full follower of it, and every
+flipped bit.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -27,7 +29,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def judged(pair: Pair, follower: str, seed: int, steps: int = STEPS) -> Verdict:
-    """What a judge finds in so many batches."""
+    """The verdict of a judge after this many batches."""
     one = Judge(pair.upstream.main.url, follower, Questions(pair.senders, seed), seed=seed)
     try:
         for _ in range(steps):

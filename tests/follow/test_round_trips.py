@@ -1,4 +1,4 @@
-"""Round trips are counted as waves, on made-up times and on anvil's fork of a dev chain."""
+"""Round trips are counted as waves, on synthetic times and on anvil's fork of a dev chain."""
 
 from collections.abc import Iterator
 
@@ -20,8 +20,8 @@ OWNER = senders(1)[0].address
     [
         ([], 0),
         ([(0, 1)], 1),
-        ([(0, 1), (0, 1), (0.5, 1.5)], 1),  # at once
-        ([(0, 1), (1.1, 2), (2.1, 3)], 3),  # one after the other
+        ([(0, 1), (0, 1), (0.5, 1.5)], 1),  # concurrent
+        ([(0, 1), (1.1, 2), (2.1, 3)], 3),  # sequential
         ([(0, 1), (0.9, 2), (2.1, 3), (2.1, 4)], 2),
         ([(0, 10), (1, 2), (3, 4)], 2),  # beside a long one
     ],
@@ -33,7 +33,7 @@ def test_requests_at_once_are_one_wave(intervals: list[tuple[float, float]], exp
 
 @pytest.fixture(scope="module")
 def forked() -> Iterator[tuple[Proxy, str]]:
-    """anvil's fork of a chain with the contracts, through a proxy of 10 ms."""
+    """anvil's fork of a chain with the contracts, through a proxy with a delay of 10 ms."""
     options = ("--test-listen=", "--workers=1", "--accounts=40", "--mining=manual")
     with dev_chain(*options) as dev:
         load = BusyLoad(senders(1), 0)
@@ -55,11 +55,11 @@ def cold(forked: tuple[Proxy, str], to: bytes, data: bytes) -> Trips:
 
 @pytest.mark.heavy
 def test_anvil_asks_for_one_thing_after_the_other(forked: tuple[Proxy, str]) -> None:
-    """Account and code, implementation slot, implementation, balance: each in its turn."""
+    """Account and code, implementation slot, implementation, balance: one after another."""
     asked = call_data("balanceOf(address)", number(OWNER))
     first = cold(forked, PROXY, asked)
     assert 3 <= first.waves <= first.requests
-    assert cold(forked, PROXY, asked).waves == 0  # it knows all of it now
+    assert cold(forked, PROXY, asked).waves == 0  # everything is known now
     nine = cold(forked, MULTICALL, balances(OWNER, CLONES[:9]))
     assert nine.waves >= 9
     assert nine.items >= nine.requests >= nine.waves

@@ -1,4 +1,4 @@
-"""`foreblock follow`: short forms of the checks, which judge no times.
+"""`foreblock follow`: short forms of the checks, without time limits.
 
 The speed check has none: it needs the build of another checkout.
 """
@@ -45,7 +45,7 @@ def test_every_answer_is_that_of_the_chain_at_few_requests(proven: Scene) -> Non
 @pytest.mark.heavy
 def test_calls_take_few_round_trips_and_none_at_another_anchor() -> None:
     outcome = Outcome()
-    with scene(SHORT, tps=0.05) as found:  # nothing else is asked for meanwhile
+    with scene(SHORT, tps=0.05) as found:  # no other requests meanwhile
         judge_ours(outcome, found, found.load.senders[0].address)
     assert not outcome.complaints, outcome.lines
 

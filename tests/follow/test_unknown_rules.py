@@ -1,4 +1,4 @@
-"""A running follower at a fork that foreblock does not know: what ends there, and what goes on."""
+"""A running follower at an unknown fork: the parts that stop, and those that continue."""
 
 import json
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ CALL = {"to": "0x" + TOKEN.hex(), "data": "0x" + call_data("balanceOf(address)",
 
 
 class Forking(NamedTuple):
-    """A chain that is mined by hand, its follower, and when the fork begins."""
+    """A chain mined by hand, its follower, and the time of the fork."""
 
     chain: Network
     follower: Network
     time: int
 
     def mine(self, time: int) -> str:
-        """One more block at this time; gives its number once the follower has it."""
+        """Mine a block at this time; return its number once the follower has it."""
         self.chain.ask("evm_setNextBlockTimestamp", hex(time))
         self.chain.ask("evm_mine")
         number = str(self.chain.ask("eth_blockNumber"))
@@ -49,7 +49,7 @@ def forking(tmp_path: Path) -> Iterator[Forking]:
 
 
 def _described(genesis: Path, chain: Network, fork: int) -> str:
-    """The file of a chain that has a fork at this time of which nothing is known here."""
+    """The file of a chain that has an unknown fork at this time."""
     config = json.loads(genesis.read_text("utf-8"))["config"]
     first = chain.ask("eth_getBlockByNumber", "0x0", False)
     times = {name: config.get(f"{name}Time") for name in FORKS}

@@ -1,4 +1,4 @@
-"""Nodes that others wrote serve as upstreams: what a follower asks is there, and is proven."""
+"""Other implementations serve as upstreams: they support a follower's requests, with proofs."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from foreblock._engine import keccak256
 from support.servers.dev_processes import Dev
 
 LATEST = 54  # of the published chain
-ANCHOR = 20  # where a follower of it begins
+ANCHOR = 20  # the anchor of its follower
 HISTORY = "0x0000f90827f1c53a10cb7a02335b175320002935"  # from Prague on
 RICH = "0x" + "f39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 

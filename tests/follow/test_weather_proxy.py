@@ -1,4 +1,4 @@
-"""The proxy changes nothing without faults, and with one exactly what its name says."""
+"""The proxy changes nothing without faults, and with one exactly as documented."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ Answer = Callable[[HttpMessage], bytes]
 
 
 class Canned:
-    """What it answers, and what it heard."""
+    """An upstream with fixed responses, and its received requests."""
 
     def __init__(self, url: str, answer: Answer) -> None:
         self.url = url
@@ -35,7 +35,7 @@ class Canned:
 
 @contextmanager
 def canned(answer: Answer) -> Iterator[Canned]:
-    """Such an upstream on a free port."""
+    """This upstream on a free port."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -81,7 +81,7 @@ RESULTS: dict[str, Any] = {
 
 
 def answer(message: HttpMessage) -> bytes:
-    """What a node would say, and for a storage slot the slot itself."""
+    """A plausible response, and for a storage slot the slot itself."""
     asked = json.loads(message.body)
     found = [
         {"jsonrpc": "2.0", "id": each["id"], "result": result_of(each)}
@@ -110,7 +110,7 @@ def proxy(behind: Canned) -> Iterator[Proxy]:
 
 
 def raw_answers(url: str, requests: list[bytes], count: int) -> list[bytes]:
-    """The bytes of answers to requests that are sent at once."""
+    """The bytes of responses to pipelined requests."""
     host, _, port = url.removeprefix("http://").partition(":")
     splitter, found = Splitter(answers=True), list[bytes]()
     with socket.create_connection((host, int(port)), PATIENCE) as sock:
@@ -130,7 +130,7 @@ def question(method: str, *params: object, number: int = 1) -> dict[str, Any]:
 
 
 def asked_with(proxy: Proxy, faults: str, body: Any) -> Any:  # noqa: ANN401, JSON both
-    """The answer with these faults, which end with it."""
+    """The response with these faults, which end afterwards."""
     proxy.faults(faults)
     try:
         return json.loads(ask(proxy, body)[2])

@@ -19,7 +19,7 @@ from support.servers.dev_processes import RpcError
 
 FIRST = 26207959  # the parent of the first block
 BLOCKS = (26207960, 26207961, 26207962, 26208384, 26208858)
-# Known addresses whose state every block reads: L1Block, the fee vault, the message passer.
+# Addresses read by every block: L1Block, the fee vault, the message passer.
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
 VAULT = "0x4200000000000000000000000000000000000011"
 
@@ -42,7 +42,7 @@ def test_every_preimage_has_its_hash(known: Witnesses) -> None:
 
 @pytest.mark.parametrize("number", BLOCKS)
 def test_every_account_and_slot_of_a_witness_is_provable(known: Witnesses, number: int) -> None:
-    """By another reader than the one that made the proofs, which checks each node's hash."""
+    """By an independent reader that checks each node's hash."""
     header = known.headers[known.numbers[number - 1]]
     root, slots = data(header["stateRoot"]), 0
     accounts = dict(leaves(known.preimages, root))
@@ -93,7 +93,7 @@ def test_proofs_verify_against_the_state_roots_of_headers(url: str) -> None:
 
 
 def check(root: bytes, address: str, found: dict[str, Any]) -> None:
-    """A whole answer of eth_getProof."""
+    """Check a whole response of eth_getProof."""
     leaf = merkle.proven(root, data(address), list(map(data, found["accountProof"])))
     assert leaf is not None
     account = Account.of(leaf)

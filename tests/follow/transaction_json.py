@@ -1,6 +1,6 @@
-"""Raw transactions as the objects that nodes show, without the project's renderer.
+"""Raw transactions as JSON objects of nodes, without the project's renderer.
 
-The sender alone comes from the engine: recovering it in plain Python takes too long.
+Only the sender comes from the engine: recovering it in plain Python takes too long.
 """
 
 from typing import Any, cast

@@ -1,7 +1,7 @@
-"""Upstreams in processes of their own: geth over a chain, anvil.
+"""Upstreams in separate processes: geth over a chain, anvil.
 
-Each gives its URL while it serves. Programs that are not installed, and data that is not there,
-skip a test with their reason; outside of tests the same reason ends the run.
+Each yields its URL while it serves. Missing programs and data skip a test with a reason; outside of
+tests the same reason ends the run.
 """
 
 import json
@@ -21,7 +21,7 @@ NO_GETH = "geth is not installed; bench/peers.sh installs it"
 
 
 def geth_program() -> Path:
-    """geth; skips the test where it is not installed."""
+    """Return geth's path; skip the test if it is not installed."""
     program = find("geth", CHECKOUT / "build" / "peers")
     if program is None:
         pytest.skip(NO_GETH)
@@ -37,7 +37,7 @@ def geth_upstream(files: Path, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def anvil_upstream(*flags: str) -> Iterator[str]:
-    """anvil with a chain of its own, or the fork of another one (`--fork-url URL`)."""
+    """anvil with its own chain, or with a fork of another one (`--fork-url URL`)."""
     with running(anvil(*flags)) as found:
         yield f"http://{found.addresses[0]}"
 
@@ -51,7 +51,7 @@ def ask(url: str, method: str, *params: object) -> Any:  # noqa: ANN401, JSON
 
 
 def ask_all(url: str, requests: Sequence[tuple[str, Sequence[object]]]) -> list[dict[str, Any]]:
-    """The answers to a batch, in the order of its requests."""
+    """The responses to a batch, in the order of its requests."""
     body = [
         {"jsonrpc": "2.0", "id": at, "method": method, "params": list(params)}
         for at, (method, params) in enumerate(requests)

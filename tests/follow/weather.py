@@ -1,7 +1,7 @@
-"""Which faults strike which request: seeded, each kind at its rate.
+"""The choice of faults for each request: seeded, each kind at its rate.
 
-One generator draws in the order in which requests come, so the same requests in the same
-order have the same weather. At most one kind of each stage strikes a request or an item.
+One generator draws in the order of requests, so the same sequence of requests has the same faults.
+At most one kind of each stage applies to a request or an item.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ JOURNAL = 200_000  # lines kept in memory
 
 
 class Weather:
-    """The faults of one upstream, and what they did."""
+    """The faults of one upstream, and their record."""
 
     def __init__(self, rates: dict[str, Rate], seed: int, journal: Path | None = None) -> None:
         self.counts = Counts()
         self.journal: deque[dict[str, Json]] = deque(maxlen=JOURNAL)
-        self.tip: Tip | None = None  # of the upstream, where somebody looks at it
+        self.tip: Tip | None = None  # of the upstream, if it is polled
         self.speaks = asyncio.Event()
         self.speaks.set()
         self._pick = random.Random(seed)
         self._damage = Damage(self._pick)
         self._file: IO[str] | None = journal.open("a", encoding="utf-8") if journal else None
-        self.lies: dict[tuple[str, int], int] = {}  # address and slot to another value
+        self.lies: dict[tuple[str, int], int] = {}  # address and slot to false value
         self._turn = 0
         self._speaking: asyncio.TimerHandle | None = None
         self.change(rates)
 
     def change(self, rates: dict[str, Rate]) -> None:
-        """From now on these."""
+        """Apply these faults from now on."""
         self.rates = {name: rate for name, rate in rates.items() if rate.share > 0}
         self._by_stage: dict[Stage, list[tuple[str, Rate]]] = {}
         for name, rate in self.rates.items():
@@ -49,35 +49,35 @@ class Weather:
 
     @property
     def is_fair(self) -> bool:
-        """Whether nothing can strike."""
+        """Return whether no fault can occur."""
         return not self.rates and not self.lies
 
     @property
     def wants_tip(self) -> bool:
-        """Whether a fault has to know the latest block."""
+        """Return whether a fault needs the latest block."""
         return not self.rates.keys().isdisjoint({"heights", "tip-only-proofs"})
 
     def close(self) -> None:
-        """End the journal."""
+        """Close the journal."""
         if self._file:
             self._file.close()
 
     def fall_silent(self, seconds: float) -> None:
-        """Answer nothing for so long; requests wait. 0 ends it."""
+        """Be silent for this many seconds; requests wait. 0 ends it."""
         if self._speaking:
             self._speaking.cancel()
         self.speaks.clear()
         self._speaking = asyncio.get_running_loop().call_later(seconds, self.speaks.set)
 
     def strikes(self, stage: Stage) -> tuple[str, Rate] | None:
-        """The kind of a stage that strikes this request of HTTP."""
+        """The kind of a stage that applies to this HTTP request."""
         for name, rate in self._by_stage.get(stage, ()):
             if self._pick.random() < rate.share:
                 return name, rate
         return None
 
     def waiting(self) -> float:
-        """Seconds that this request waits."""
+        """The delay of this request in seconds."""
         seconds = 0.0
         for name, rate in self._by_stage.get("wait", ()):
             if self._pick.random() < rate.share:
@@ -91,7 +91,7 @@ class Weather:
         return self._pick.randrange(number)
 
     def refused(self, request: Json, *, in_batch: bool) -> Json:
-        """The error object for an item that is refused."""
+        """The error object of a rejected item."""
         for name, rate in self._by_stage.get("refusal", ()):
             found = refusal(name, request, self.tip, in_batch=in_batch)
             if found and self._pick.random() < rate.share:
@@ -100,7 +100,7 @@ class Weather:
         return None
 
     def rewritten(self, request: Json) -> Json:
-        """The request that is asked instead, in which latest is an older block."""
+        """The request that is sent instead, in which latest is an older block."""
         rate = self.rates.get("heights")
         if rate is None or self.tip is None or request.get("method") != "eth_getBlockByNumber":
             return request
@@ -112,7 +112,7 @@ class Weather:
         return {**request, "params": [hex(height), *params[1:]]}
 
     def damaged(self, requests: list[Json], answers: list[Json]) -> bool:
-        """Damage some answers in place; gives whether any was."""
+        """Damage some responses in place; return whether any was."""
         by_id = {json.dumps(each.get("id")): each for each in requests}
         was_struck = False
         for answer in answers:
@@ -154,7 +154,7 @@ class Weather:
         return HEIGHTS[self._turn % len(HEIGHTS)]
 
     def note(self, kind: str, requests: list[Json], how: str, *, log: bool = True) -> None:
-        """Count a fault, and write what it did into the journal."""
+        """Count a fault, and write it into the journal."""
         self.counts.struck[kind] += 1
         if not log:
             return

@@ -1,11 +1,11 @@
-"""A proxy in front of any JSON-RPC endpoint that makes weather on purpose.
+"""A proxy in front of any JSON-RPC endpoint that injects faults.
 
     python tests/follow/weather_proxy.py --upstream http://127.0.0.1:8545 --seed 1 \\
         --faults delay=1:0.05,flip-node=0.01 --journal damaged.jsonl
 
 Prints the address of the proxy and that of its control, then serves until it is ended. Without
-faults it is transparent byte for byte. Kinds and rates are in `fault_kinds.py`; `proxied.py`
-has a client of the control.
+faults it is transparent byte for byte. Kinds and rates are in `fault_kinds.py`; `proxied.py` has a
+client of the control.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from follow.refusals import Tip
 from follow.weather import Weather
 
 Json = Any
-LOOK_SECONDS = 0.1  # between looks at the upstream's tip, where a fault needs it
+LOOK_SECONDS = 0.1  # between polls of the upstream's tip, if a fault needs it
 TIP = msgspec.json.encode(
     {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]}
 )
@@ -38,7 +38,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\
 
 
 class Control(asyncio.Protocol):
-    """Commands as POST with a JSON object, answered with one."""
+    """Commands as POST requests with a JSON object, and an object as response."""
 
     def __init__(self, weather: Weather) -> None:
         self._weather = weather
@@ -76,7 +76,7 @@ class Control(asyncio.Protocol):
 
 
 async def look_at_tip(weather: Weather, host: str, port: int) -> None:
-    """Know the upstream's latest block while a fault needs it."""
+    """Poll the upstream's latest block while a fault needs it."""
     behind: Behind | None = None
     while True:
         if weather.wants_tip:
@@ -91,7 +91,7 @@ async def look_at_tip(weather: Weather, host: str, port: int) -> None:
 
 
 async def serve(upstream: str, weather: Weather, port: int = 0) -> None:
-    """Serve until this process is told to end."""
+    """Serve until this process is stopped."""
     split = urlsplit(upstream)
     host, to = split.hostname or "127.0.0.1", split.port or 80
     loop, ended = asyncio.get_running_loop(), asyncio.Event()

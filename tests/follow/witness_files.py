@@ -1,9 +1,8 @@
-"""Real blocks with their witnesses, as `../shared/real-blocks` has them.
+"""Real blocks with their witnesses from `../shared/real-blocks`.
 
-A file has the header of the block's parent, the block's transactions, the hash that it must
-have, and trie nodes and codes by hash. The header of a block is in the file of the next one;
-those of the last blocks are in `real_headers.json`, computed once, and true if they hash to
-what the file expects.
+A file has the header of the block's parent, the block's transactions, its expected hash, and trie
+nodes and codes by hash. The header of a block is in the file of the next one; those of the last
+blocks are in `real_headers.json`, computed once, and verified by their hashes.
 """
 
 import gzip
@@ -25,7 +24,7 @@ HEADERS = Path(__file__).with_name("real_headers.json")
 
 
 def real_blocks() -> Path:
-    """The folder; tests are skipped where it is not."""
+    """The folder; tests are skipped without it."""
     named = os.environ.get("FOREBLOCK_REAL_BLOCKS")
     folder = Path(named) if named else CHECKOUT.parent / "shared" / "real-blocks"
     if not list(folder.glob("*.json.gz")):
@@ -41,11 +40,11 @@ class Body(NamedTuple):
 
 
 class Witnesses:
-    """Everything that the files of a folder say."""
+    """The contents of the files of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.preimages: dict[bytes, bytes] = {}
-        self.headers: dict[bytes, dict[str, Any]] = {}  # by the hash of the block
+        self.headers: dict[bytes, dict[str, Any]] = {}  # by block hash
         self.bodies: dict[bytes, Body] = {}
         self.own: dict[bytes, list[bytes]] = {}  # preimages of one block, by its hash
         self.chain: dict[str, Any] = {}
@@ -73,7 +72,7 @@ class Witnesses:
         self.headers[hash] = header
 
     def block(self, hash: bytes, *, full: bool) -> dict[str, Any] | None:
-        """The object of a block; one whose transactions no file has shows none of them."""
+        """The object of a block; without transactions if no file has them."""
         header = self.headers.get(hash)
         if header is None:
             return None
@@ -91,7 +90,7 @@ class Witnesses:
 
 @cache
 def witnesses(folder: Path) -> Witnesses:
-    """All that a folder has, read once."""
+    """The contents of a folder, read once."""
     return Witnesses(folder)
 
 

@@ -1,7 +1,7 @@
-"""Merkle-Patricia tries of which only some nodes are known, read in plain Python.
+"""Merkle-Patricia tries with missing nodes, read in plain Python.
 
-Yellow paper, appendix D. Nodes are found by their hash; what a witness does not hold is
-`Unwitnessed`, which is something else than a key that the trie does not have.
+Yellow paper, appendix D. Nodes are found by their hash; a node that is not in the witness is
+`Unwitnessed`, which differs from a key that is not in the trie.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ EMPTY_ROOT = keccak256(b"\x80")
 
 
 class Unwitnessed(Exception):
-    """A node that the witness does not hold."""
+    """A node that is not in the witness."""
 
 
 class Proven(NamedTuple):
-    """What a trie has under a key, and the nodes on the way there."""
+    """The value of a key in a trie, and the nodes on its path."""
 
     value: bytes | None
     nodes: list[bytes]
@@ -28,7 +28,7 @@ Nodes = Mapping[bytes, bytes]
 
 
 def look_up(nodes: Nodes, root: bytes, key: bytes) -> Proven:
-    """The value of a hashed key with its proof; `Unwitnessed` where a node is missing."""
+    """The value of a hashed key with its proof; `Unwitnessed` if a node is missing."""
     if root == EMPTY_ROOT:
         return Proven(None, [])
     digits, on_way = key.hex(), [_node(nodes, root)]
@@ -52,7 +52,7 @@ def look_up(nodes: Nodes, root: bytes, key: bytes) -> Proven:
 
 
 def leaves(nodes: Nodes, root: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Hashed keys and values of all leaves that can be reached."""
+    """Hashed keys and values of all reachable leaves."""
     if root in nodes:
         yield from _below(nodes, decode(nodes[root]), "")
 
@@ -88,7 +88,7 @@ def _node(nodes: Nodes, digest: bytes) -> bytes:
 
 
 class Account(NamedTuple):
-    """An account as its leaf has it."""
+    """An account decoded from its leaf."""
 
     nonce: int
     balance: int
@@ -97,7 +97,7 @@ class Account(NamedTuple):
 
     @classmethod
     def of(cls, leaf: bytes) -> "Account":
-        """The account in a leaf of the state trie."""
+        """Decode the account in a leaf of the state trie."""
         nonce, balance, storage_root, code_hash = cast("list[bytes]", decode(leaf))
         return cls(int.from_bytes(nonce), int.from_bytes(balance), storage_root, code_hash)
 

@@ -1,8 +1,8 @@
-"""A JSON-RPC endpoint that answers from the witnesses of real blocks, and from nothing else.
+"""A JSON-RPC endpoint that serves only the witnesses of real blocks.
 
 It has the state after each block whose header is known: that of the parents, and of blocks whose
-child is known too, as far as the witnesses go. What they do not hold is an error and never a
-value. `latest` is the head, which `witness_setHead` moves.
+child is known too, within the witnesses. Everything else is an error and never a value. `latest` is
+the head, which `witness_setHead` moves.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class WitnessUpstream:
         self._head = head
 
     def result(self, method: str, params: Json) -> Json:
-        """The result of a method; raises `ToyError`."""
+        """Return the result of a method; raises `ToyError`."""
         try:
             return getattr(self, METHODS.get(method, "unknown"))(*params)
         except Unwitnessed as why:
@@ -96,14 +96,14 @@ class WitnessUpstream:
                 "headers": []}  # fmt: skip
 
     def db_get(self, digest: str) -> str:
-        """A trie node or a code by its hash, as geth gives it."""
+        """A trie node or a code by its hash, as in geth."""
         return "0x" + self._known.preimages[data(digest)].hex()
 
     def _numbered(self, number: int) -> bytes | None:
         return self._known.numbers.get(number) if number <= self._head else None
 
     def _block(self, block: Json) -> bytes:
-        """The hash of the block that a parameter names."""
+        """The hash of the block named by a parameter."""
         if isinstance(block, dict):
             block = block.get("blockHash") or block["blockNumber"]
         if len(block) == 66:

@@ -1,4 +1,4 @@
-"""Chains of both rule sets to simulate on, and a client of the chain of a test."""
+"""Chains of both rule sets for simulation, and a client of a test's chain."""
 
 from collections.abc import Iterator
 
@@ -29,6 +29,6 @@ def chain(
 
 @pytest.fixture
 def client(chain: PreconfirmingChain) -> Iterator[Asker]:
-    """A client of the chain that the test's module makes."""
+    """A client of the chain from the test module's fixture."""
     with asker(Ledger(chain.store, clock=chain.clock)) as found:
         yield found

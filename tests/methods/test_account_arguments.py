@@ -1,4 +1,4 @@
-"""Whatever accounts are asked to send or sign, the answer is a result or says what is wrong."""
+"""Any account arguments of methods that send or sign give a result or a clear error."""
 
 import json
 from collections.abc import Iterator
@@ -79,7 +79,9 @@ params = st.lists(values, max_size=3) | st.tuples(transactions).map(list)
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """Of a chain on which everybody is impersonated, so that much is sent."""
+    """A client of a chain on which every account is impersonated, so that many transactions are
+    sent.
+    """
     folder = tmp_path_factory.mktemp("accounts")
     with dev_service(folder) as (_, asker):
         asker.ask("anvil_autoImpersonateAccount", True)
@@ -90,7 +92,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 @given(params=params)
 def test_no_argument_is_an_internal_error(client: Asker, name: str, params: list[object]) -> None:
     if name == "eth_sendTransactionSync":
-        params = [*params[:1], 1]  # a transaction may wait for ever
+        params = [*params[:1], 1]  # a transaction may wait forever
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": name, "params": params})
     answer = json.loads(client.reply(body.encode()).body)
     if "error" in answer:

@@ -1,4 +1,4 @@
-"""Block overrides: a block as a call asks to see it."""
+"""Block overrides: the block as seen by a call with overrides."""
 
 from typing import Any
 
@@ -32,9 +32,9 @@ SEEN: list[tuple[str | list[str | int], dict[str, Any], int]] = [
     ("COINBASE", {"coinbase": SOMEBODY}, int(SOMEBODY, 16)),
     ("PREVRANDAO", {"prevRandao": HASH}, int(HASH, 16)),
     ("PREVRANDAO", {"random": HASH}, int(HASH, 16)),
-    ("BASEFEE", {"baseFeePerGas": "0x5"}, 0),  # hidden from who pays nothing
+    ("BASEFEE", {"baseFeePerGas": "0x5"}, 0),  # hidden from calls without fees
     ("BLOBBASEFEE", {"blobBaseFee": "0x7"}, 7),
-    ("PREVRANDAO", {"difficulty": "0x5"}, 0),  # nobody mined this block
+    ("PREVRANDAO", {"difficulty": "0x5"}, 0),  # not a proof-of-work block
     ([53, "BLOCKHASH"], {"blockHash": {"0x35": HASH}}, int(HASH, 16)),
     ([54, "BLOCKHASH"], {"number": "0x40", "blockHash": {"0x36": HASH}}, int(HASH, 16)),
     ("NUMBER", {"number": None, "wat": 5}, 54),

@@ -1,4 +1,4 @@
-"""Every form in which a block may be named, on a chain whose head is block 54."""
+"""Every form of a block parameter, on a chain whose head is block 54."""
 
 from support.chains.long_chain import COINBASE, FIRST_HASH, GENESIS_HASH, HEAD_HASH
 from support.chains.long_chain import EMITTER as ADDRESS
@@ -47,7 +47,7 @@ def test_state_and_calls_are_of_that_block(preconf: Asker, named: object, number
 
 
 def test_state_differs_between_blocks(preconf: Asker) -> None:
-    """Else the tests above would show nothing: each mined block pays its miner."""
+    """Otherwise the tests above would prove nothing: each mined block pays its miner."""
     balances = {preconf.ask("eth_getBalance", COINBASE, hex(n)) for n in range(20)}
     assert len(balances) == 20
 

@@ -45,7 +45,7 @@ COMMON = {
 TYPED = COMMON | {"accessList", "yParity", "chainId"}
 DYNAMIC = TYPED | {"maxFeePerGas", "maxPriorityFeePerGas"}
 BY_TYPE = {
-    "0x0": COMMON,  # and chainId where it is signed with one
+    "0x0": COMMON,  # and chainId if it is part of the signature
     "0x1": TYPED,
     "0x2": DYNAMIC,
     "0x3": DYNAMIC | {"maxFeePerBlobGas", "blobVersionedHashes"},
@@ -68,7 +68,7 @@ def test_transactions_have_the_fields_of_their_type(preconf: Asker) -> None:
 
 
 def test_both_forms_and_the_file_agree(preconf: Asker, long_chain: ChainFiles) -> None:
-    """Independent of our rows: the blocks as they lie in the file."""
+    """Independent of stored rows: the blocks as encoded in the file."""
     short, full = blocks_of(preconf, full=False), blocks_of(preconf, full=True)
     items = long_chain.items()
     for number in range(1, 55):
@@ -93,7 +93,7 @@ def test_transactions_name_their_block_and_place(preconf: Asker) -> None:
 def test_published_transactions_are_found_in_their_blocks(
     published_preconf: Asker, conformance: Path
 ) -> None:
-    """Cases of another method pin every type of transaction literally."""
+    """Cases of another method have every type of transaction literally."""
     cases = list((conformance / "eth_getTransactionByHash").glob("*.io"))
     assert cases
     for case in cases:
@@ -122,13 +122,13 @@ def test_withdrawals_are_shown(preconf: Asker) -> None:
 
 
 def test_block_of_many_transactions_is_rendered_in_portions(long_ledger: Ledger) -> None:
-    """Whatever the portion, the text is the same."""
+    """The text does not depend on the size of the portions."""
     texts = set()
     for portion in (1, 7, CROWD, 100):
         with thresholds(recovered_senders=portion), asker(long_ledger) as client:
             block = client.ask("eth_getBlockByNumber", hex(CROWDED), True)
             texts.add(json.dumps(block))
-            assert client.ask("eth_getBlockByNumber", hex(CROWDED), True) == block  # the kept one
+            assert client.ask("eth_getBlockByNumber", hex(CROWDED), True) == block  # the cached one
     assert len(texts) == 1
     assert len(block["transactions"]) == CROWD
 

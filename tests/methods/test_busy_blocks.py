@@ -1,4 +1,4 @@
-"""Blocks of many portions: what a request reads of them, in which steps, and how often."""
+"""Blocks of many portions: the rows that a request reads, its steps, and the number of reads."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asking import ANYBODY, Asker, body_of, request
 from support.servers.long_work import finish, scheduler, thresholds
 
-PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
+PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions per index after the first
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def client(ledger: Ledger) -> Iterator[Asker]:
 
 @pytest.fixture
 def in_turns() -> Iterator[None]:
-    """Every step of a read waits for its turn, and texts are left in pieces."""
+    """Every step of a read waits for its turn, and texts stay in pieces."""
     with thresholds(
         pieces_bytes=1_000,
         read_round_seconds=0.0,
@@ -88,7 +88,7 @@ def transactions(client: Asker, block: str) -> list[str]:
 
 
 def forget_positions(chain: PreconfirmingChain) -> None:
-    """Make the store one of an older version, whose rows end with the last sender."""
+    """Rewrite the store in an older version's format, whose rows end with the last sender."""
     with chain.store.view() as view:
         rows = [row for row in view.rows(b"p", 1 << 20) if row[0].endswith(b"s")]
     batch = chain.store.batch()
@@ -106,7 +106,7 @@ def test_a_transaction_or_receipt_reads_no_whole_row(
         raise AssertionError("it reads a whole row")
 
     places = transactions(client, block)
-    client.ask("eth_getTransactionReceipt", places[0])  # what all receipts say alike is kept
+    client.ask("eth_getTransactionReceipt", places[0])  # common parts of all receipts are cached
     monkeypatch.setattr(LedgerView, "row", forbidden)
     for place, transaction in enumerate(places):
         assert client.ask("eth_getTransactionReceipt", transaction)["transactionIndex"] == hex(
@@ -151,7 +151,7 @@ def test_one_item_of_a_block_is_read_later_if_the_round_has_no_time_left(
 def test_receipts_are_the_same_by_either_way_and_in_older_stores(
     chain: PreconfirmingChain, client: Asker
 ) -> None:
-    """One at a time from where it lies, all in their order, and counted where rows do not say."""
+    """Single receipts in place, all in order, and counted if rows have no positions."""
     before: dict[str, tuple[object, object]] = {}
     for block in ("0x1", "0x2", "pending"):
         receipts = client.ask("eth_getBlockReceipts", block)
@@ -188,7 +188,7 @@ def counted(view: LedgerView, block: ReadableBlock) -> list[tuple[int, int, int]
 
 
 def test_positions_are_those_that_counting_finds(chain: PreconfirmingChain) -> None:
-    """Also after a writer has gone on with a block that another one began."""
+    """Also after a writer has continued a block that another one began."""
     chain.reopen()
     chain.extend([chain.pay(COUNTER, 1)])
     view = Ledger(chain.store, clock=chain.clock).view()
@@ -244,7 +244,7 @@ def test_rows_that_are_missing_or_cut_are_damage(chain: PreconfirmingChain, ledg
 def test_what_is_made_in_steps_is_what_is_made_at_once(
     chain: PreconfirmingChain, client: Asker, tmp_path: Path
 ) -> None:
-    """Of portions, and of the same blocks imported, which have one portion each."""
+    """For portions, and for the same blocks imported, which have one portion each."""
     bodies = [
         request("eth_getBlockByNumber", "0x2", True),
         request("eth_getBlockByNumber", "0x2", False),
@@ -268,7 +268,7 @@ def test_what_is_made_in_steps_is_what_is_made_at_once(
 
 
 def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted, not timed: between two turns of others at most so many are rendered."""
+    """Counted, not timed: a bounded number is rendered between two turns of others."""
     rendered: list[int] = []
     render = Portion.fragments
 
@@ -307,7 +307,7 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
 def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
-    """The first asker's view is closed with it; nobody reads from it afterwards."""
+    """The view of the first request is closed with it; it is not read afterwards."""
     with_all = Asker(ledger)
     expected = with_all.reply(body).body
     with_all.close()
@@ -413,7 +413,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
     ],
 )
 def test_networks_of_a_worker_are_not_given_each_others_blocks(tmp_path: Path, body: bytes) -> None:
-    """Their partial blocks have the same numbers, and are asked for at the same time."""
+    """Their partial blocks have the same numbers, and are requested at the same time."""
     chains = [PreconfirmingChain(tmp_path / name) for name in ("main", "test")]
     for value, chain in enumerate(chains, 1):
         chain.begin()

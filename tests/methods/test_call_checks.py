@@ -1,4 +1,4 @@
-"""The checks before a call, their texts, and which of them speaks first."""
+"""The checks before a call, their texts, and their order."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AUTHORIZATION = {
 }  # fmt: skip
 HUGE = hex(1 << 200)
 
-# A call, the text without prefix and suffix, and the gas it was supplied with.
+# A call, the text without prefix and suffix, and its supplied gas.
 REFUSED: list[tuple[str, dict[str, Any], str, int]] = [
     ("tip above cap",
      {"from": RICH, "maxFeePerGas": "0x5", "maxPriorityFeePerGas": "0x6"},
@@ -68,7 +68,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, int]] = [
      "intrinsic gas too low: have 21000, want 25300", 21_000),
     ("too little gas for an authorization", {"gas": "0x5208", "authorizationList": [AUTHORIZATION]},
      "intrinsic gas too low: have 21000, want 46000", 21_000),
-    # Which of several speaks.
+    # The order of the checks.
     ("fees before funds", {"from": POOR, "gasPrice": "0x1", "value": "0x5"},
      f"max fee per gas less than block base fee: address {POOR_CHECKSUM}, "
      f"maxFeePerGas: 1, baseFee: {BASE_FEE}", 50_000_000),

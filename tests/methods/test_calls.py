@@ -1,4 +1,4 @@
-"""eth_call: what a call sees, and how it ends."""
+"""eth_call: the environment of a call, and its outcomes."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def word(value: int) -> str:
 
 
 def see(client: Asker, *program: str | int | bytes, block: str = "latest", **call: object) -> int:
-    """What a contract with this program returns."""
+    """Return the result of a contract with this program."""
     answer = client.ask("eth_call", {"to": TO, **call}, block, {TO: {"code": returning(*program)}})
     assert isinstance(answer, str), answer
     return int(answer, 16)
@@ -115,7 +115,7 @@ def test_nonce_is_read_and_not_compared(preconf: Asker) -> None:
     assert preconf.ask("eth_call", {"to": TO, "nonce": "0xffffffffffffffff"}, "latest") == "0x"
 
 
-# --- How a call ends ---------------------------------------------------------------------
+# --- Outcomes ----------------------------------------------------------------------------
 
 
 def failing(client: Asker, program: str, **call: object) -> object:

@@ -1,4 +1,4 @@
-"""Requests that wait for a commit: on the wire, with commits, hints and time driven by hand."""
+"""Requests that wait for a commit: on the wire, with driven commits, hints and time."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ WAIT = 0.25
 
 
 class Instance:
-    """A network whose commits a test makes."""
+    """A network whose commits are made by a test."""
 
     def __init__(self, places: int = 1024, wait: float = WAIT) -> None:
         self.reached: Reached | None = Reached(56, 54, (55, 4))
@@ -286,12 +286,12 @@ async def test_a_client_far_ahead_of_its_handshake_is_read_from_again() -> None:
 
 @given(st.data())
 def test_every_wait_ends_as_a_plain_model_says(data: st.DataObject) -> None:
-    """Time and commits pass at random; the model knows when each request may first be answered."""
+    """Time and commits advance randomly; the model knows the earliest response of each request."""
     steps = data.draw(
         st.lists(
             st.one_of(
                 st.builds(Minimum, st.integers(0, 8), st.none(), st.none() | st.integers(0, 300)),
-                st.integers(1, 120),  # milliseconds that pass
+                st.integers(1, 120),  # elapsed milliseconds
                 st.just("commit"),
             ),
             max_size=30,

@@ -1,4 +1,4 @@
-"""anvil_setLoggingEnabled and anvil_enableTraces: kept with the chain, whatever becomes of it."""
+"""anvil_setLoggingEnabled and anvil_enableTraces: stored with the chain, through all changes."""
 
 from pathlib import Path
 

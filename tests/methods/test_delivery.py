@@ -36,7 +36,7 @@ ADDED = "0x" + COUNTER.hex()
 
 
 class Worker:
-    """A service as one worker has it."""
+    """The service of one worker."""
 
     def __init__(self, ledger: Ledger) -> None:
         options = Settings(dialect="ethereum")
@@ -178,7 +178,7 @@ def test_an_event_is_rendered_once_for_all_who_want_the_same(
 
 
 def test_many_subscribers_are_served_in_turns_with_other_work(tmp_path: Path) -> None:
-    """Another task gets the loop while thousands of notices are sent."""
+    """Another task runs in the loop while thousands of notifications are sent."""
     chain = PreconfirmingChain(tmp_path / "store")
     chain.begin()
     worker = Worker(Ledger(chain.store, clock=chain.clock))
@@ -304,7 +304,7 @@ def test_the_cost_of_an_event_does_not_depend_on_the_filters_that_it_does_not_ma
 
 
 def drive(steps: Steps[T]) -> tuple[T, int]:
-    """The result of steps, and their number."""
+    """Return the result of steps, and their number."""
     for count in itertools.count():
         try:
             next(steps)
@@ -345,7 +345,7 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
             (missed,) = await client.notices(1)
-            # The next one is looked for at the pace of commits that nobody announces.
+            # The next one is polled for at the rate of unannounced commits.
             chain.extend([chain.pay(COUNTER, 1)])
             await turns()
             assert client.channel.sent == []

@@ -1,4 +1,4 @@
-"""Methods of development chains where they are hidden: the reason instead of an answer."""
+"""Methods of development chains on other networks: the reason instead of a result."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/dev-methods.md: every method of dev chains, and examples that answer as shown."""
+"""docs/dev-methods.md: every method of dev chains, and examples with the documented results."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def test_page_has_every_method_in_order_with_all_names() -> None:
 
 @pytest.mark.parametrize(("name", "section"), SECTIONS, ids=[name for name, _ in SECTIONS])
 def test_examples_answer_as_shown(tmp_path: Path, name: str, section: str) -> None:
-    """On a new chain for each section, which transactions mine; … stands for the rest."""
+    """On a new chain for each section, mined per transaction; … stands for the rest."""
     examples = EXAMPLE.findall(section)
     assert any(f'"{name}"' in request for request, _ in examples), "it has no example"
     with dev_service(tmp_path) as (_, client):
@@ -65,7 +65,7 @@ def test_examples_answer_as_shown(tmp_path: Path, name: str, section: str) -> No
 
 
 def check_shape(name: str, answer: dict[str, Any]) -> None:
-    """A result has the shape that the table of methods says."""
+    """Check that a result has the shape in the table of methods."""
     method = METHODS.get(name)
     if method is None or "result" not in answer:
         return

@@ -81,7 +81,7 @@ def test_a_large_state_is_loaded_in_flashblocks_that_a_feed_carries(tmp_path: Pa
         assert len(loaded) > 1
         assert max(len(encode(each)) for each in loaded) < 4 << 20
         chain.run(5_000)
-        ask(client, "evm_mine")  # begins the block anew, since its time has changed
+        ask(client, "evm_mine")  # restarts the block, since its time has changed
         again = [each for each in chain.published if each.edits][len(loaded) :]
         assert sum(len(edit.storage) for each in again for edit in each.edits) == 39_999
         assert ask(client, "eth_getStorageAt", SOMEBODY, hex(39_999), "0x1") == word(1)
@@ -119,7 +119,7 @@ def test_a_token_s_balance_is_found_and_set(tmp_path: Path) -> None:
 
 
 def test_a_slot_that_is_read_as_well_is_not_taken_for_the_balance(tmp_path: Path) -> None:
-    """The contract reads slot 0, which must not be 0, then gives slot 1."""
+    """The contract reads slot 0, which must not be 0, then returns slot 1."""
     code = "0x" + "5f54156011576001545f5260205ff35b5f5ffd"
     with dev_service(tmp_path) as (_, client):
         ask(client, "anvil_setCode", SOMEBODY, code)
@@ -134,7 +134,7 @@ def test_a_slot_that_is_read_as_well_is_not_taken_for_the_balance(tmp_path: Path
 
 
 def test_estimates_calls_and_simulations_at_latest_see_state_edits(tmp_path: Path) -> None:
-    code = "0x" + "5f545f5260205ff3"  # gives its slot 0
+    code = "0x" + "5f545f5260205ff3"  # returns its slot 0
     with dev_service(tmp_path) as (_, client):
         ask(client, "anvil_setCode", SOMEBODY, code)
         ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(42))
@@ -157,7 +157,7 @@ def test_a_trace_replays_the_state_edits_before_it(tmp_path: Path) -> None:
         ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(42))
         transaction = send(ACCOUNTS[0], 0, bytes.fromhex(SOMEBODY[2:]), 0, gas=100_000)
         chain.submit(transaction)
-        for _ in range(80):  # until partials are pruned
+        for _ in range(80):  # until partial blocks are pruned
             ask(client, "evm_mine")
             chain.settle()
         found = "0x" + transaction.hash.hex()

@@ -1,4 +1,4 @@
-"""eth_call against the engine asked directly, on random calls and random code."""
+"""eth_call, compared with direct calls of the engine, on random calls and random code."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from support.servers.asking import Asker
 
 TO = bytes.fromhex("00000000000000000000000000000000000c0de0")
 RICH = bytes.fromhex(long_chain.RICH[2:])
-# Opcodes that need little and do much, so that random code gets somewhere.
+# Opcodes with few requirements and large effects, so that random code makes progress.
 PUSHES = st.binary(min_size=1, max_size=4).map(lambda data: bytes([0x5F + len(data)]) + data)
 OPCODES = st.sampled_from(
     [bytes([each]) for each in b"\x00\x01\x02\x10\x14\x16\x20\x30\x31\x32\x33\x34\x35\x36\x3a\x40"
@@ -25,7 +25,7 @@ CODE = st.lists(PUSHES | OPCODES, max_size=40).map(b"".join)
 
 
 def direct(ledger: Ledger, code: bytes, fields: dict[str, Any]) -> Outcome | None:
-    """The engine's outcome; none where it refuses to begin."""
+    """The engine's outcome, or None if it rejects the call."""
     view = ledger.view()
     try:
         overlay = view.state(view.latest).overlay()

@@ -1,4 +1,4 @@
-"""Estimates of gas, held against a plain search that runs the call at every amount it tries."""
+"""Gas estimates, compared with a plain search that runs the call at every tried amount."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +44,7 @@ def estimate(client: Asker, call: dict[str, Any], *more: object) -> int:
 
 
 def least(client: Asker, call: dict[str, Any], *more: object) -> int:
-    """The least gas with which eth_call succeeds, found by halving alone."""
+    """The lowest gas with which eth_call succeeds, found by bisection alone."""
     low, high = 20_999, 50_000_000
     while low + 1 < high:
         middle = (low + high) // 2
@@ -54,7 +54,7 @@ def least(client: Asker, call: dict[str, Any], *more: object) -> int:
 
 
 def close(needed: int) -> float:
-    """The most that an estimate may be: the range it was found in is 1.5 % of it."""
+    """The upper bound of an estimate: its final range is 1.5 %."""
     return needed / (1 - 0.015) + 1
 
 
@@ -94,7 +94,7 @@ def test_estimate_suffices_and_is_close(client: Asker, call: dict[str, Any]) -> 
         st.sampled_from(
             [
                 (1, 1, "SSTORE"),
-                (0, 1, "SSTORE"),  # refunds what was there
+                (0, 1, "SSTORE"),  # refund for a cleared slot
                 (0, 0, 0, 0, 0, 4, "GAS", "CALL", "POP"),
                 (0, 0, 0, 0, 1, 0x35, "GAS", "CALL", "POP"),
                 (1, 7, "SSTORE"),
@@ -145,7 +145,7 @@ def test_other_failures_are_told_too(client: Asker) -> None:
 
 
 def test_sender_pays_for_what_it_may_use(client: Asker) -> None:
-    """With a price the balance bounds the gas, without one it does not."""
+    """With a price the balance limits the gas, without one it does not."""
     poor = "0x" + "77" * 20
     call = {"from": poor, "to": TO}
     overrides = {
@@ -172,7 +172,7 @@ def test_fee_below_the_base_fee_is_refused(client: Asker) -> None:
 
 
 def test_block_overrides_count(client: Asker) -> None:
-    """Code that is dear only in one block."""
+    """Code that is expensive only in one block."""
     dear = code("NUMBER", 100, "EQ", 8, "JUMPI", "STOP", "JUMPDEST", 1, 1, "SSTORE")
     overrides = {TO: {"code": dear}}
     cheap = estimate(client, {"to": TO}, "pending", overrides)
@@ -180,7 +180,7 @@ def test_block_overrides_count(client: Asker) -> None:
 
 
 def test_without_a_block_what_was_preconfirmed_counts(tmp_path: Path) -> None:
-    """Else a contract that was deployed a moment ago would be taken for an empty account."""
+    """Otherwise a recently deployed contract would be treated as an empty account."""
     with paying_chain(tmp_path / "store") as chain, client_of(chain) as client:
         writes = bytes.fromhex(code(1, 1, "SSTORE")[2:])
         makes = bytes([0x60, len(writes), 0x60, 12, 0x5F, 0x39, 0x60, len(writes), 0x5F, 0xF3])
@@ -192,7 +192,7 @@ def test_without_a_block_what_was_preconfirmed_counts(tmp_path: Path) -> None:
 
 
 def test_long_estimate_ends_at_its_deadline(chain: PayingChain) -> None:
-    """Others are answered while it runs, on a thread."""
+    """Other requests are answered while it runs on a thread."""
     with client_of(chain, call_timeout=0.15, call_gas_cap=0) as client:
         call: list[object] = [{"to": TO, "gas": hex(2**62)}, "pending", {TO: {"code": LOOP}}]
         answer = client.ask("eth_estimateGas", *call)
@@ -217,7 +217,7 @@ def test_arguments_are_read_as_those_of_a_call(client: Asker) -> None:
 
 @pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
 def test_where_no_clock_seals_the_next_block_is_estimated_in(tmp_path: Path, mining: str) -> None:
-    """Its base fee falls while nothing is sent, and tools offer just that; anvil takes it."""
+    """Its base fee falls while nothing is sent, and tools offer exactly that; anvil accepts it."""
     genesis = genesis_of("ethereum")
     with dev_service(tmp_path, genesis=genesis, mining=mining) as (_, client):
         client.ask("anvil_mine", "0x3")
@@ -227,7 +227,7 @@ def test_where_no_clock_seals_the_next_block_is_estimated_in(tmp_path: Path, min
         refused = client.ask("eth_estimateGas", call, "0x3")
         assert "max fee per gas less than block base fee" in refused["message"]
         assert client.ask("eth_estimateGas", call, "pending") == "0x5208"
-        # As anvil 1.7.1 but for the refusals, which are geth's.
+        # Like anvil 1.7.1 except for the errors, which are geth's.
         assert client.ask("eth_estimateGas", call) == (refused if mining == "clock" else "0x5208")
         latest = client.ask("eth_estimateGas", call, "latest")
         assert latest == ("0x5208" if mining == "automine" else refused)

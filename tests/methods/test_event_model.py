@@ -1,9 +1,9 @@
-"""Whatever a chain does, who applies all events has what the chain has.
+"""A client that applies all events has the data of the chain, for any behaviour of the chain.
 
-A follower is driven at random: blocks grow, are sealed from what was seen or come whole,
-compete, are dropped and reorganised; the process is killed. Clients look now and then, lose
-their connection inside an event, and resume from the text of their cursors. What they have at
-the end is compared with what the ordinary methods answer about the same chain.
+A follower is driven randomly: blocks grow, are sealed from seen messages or arrive whole, compete,
+are dropped and reorganised; the process is killed. Clients poll occasionally, lose their connection
+inside an event, and resume from the text of their cursors. Their data at the end is compared with
+the results of ordinary methods on the same chain.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ PLANS = st.lists(WISHES, min_size=1, max_size=3)
 
 
 class Model:
-    """A chain, its follower, and clients of it."""
+    """A chain, its follower, and its clients."""
 
     def __init__(self, folder: Path) -> None:
         self.truth = Truth(folder / "truth")
@@ -88,19 +88,19 @@ class Model:
         )
 
     def reorganise(self, depth: int) -> None:
-        """Other blocks take the place of the last ones."""
+        """Other blocks replace the last ones."""
         self.truth.rewind(max(0, self.truth.latest.number - depth))
         self.truth.grow(depth + 1, self.name())
         self.catch_up()
 
     def look(self, most: int, which: int) -> None:
-        """A client hears what is new, until its connection is lost."""
+        """A client receives new events until its connection is lost."""
         with self.view() as view:
             for watcher in self.watchers[which]:
                 watcher.look(view, most)
 
     def check(self) -> None:
-        """All clients hear the rest; then they have what the chain has."""
+        """All clients receive the remaining events; then they must equal the chain."""
         with self.view() as view:
             for watchers in self.watchers:
                 assert all(watcher.look(view) for watcher in watchers)
@@ -120,7 +120,9 @@ class Model:
                     assert growth.transactions == [plain(each) for each in block["transactions"]]
 
     def check_pending(self, client: Asker, heard: list[Json], sealed: list[list[Json]]) -> None:
-        """Logs of flashblocks are those of the blocks, but that some blocks came whole."""
+        """Compare logs of flashblocks with those of the blocks, except blocks that arrived
+        whole.
+        """
         with self.view() as view:
             whole = {
                 n for n in chain(self.following.latest) if not view.partials_of(view.resolve(n))
@@ -183,7 +185,7 @@ def test_who_applies_all_events_has_what_the_chain_has(data: st.DataObject) -> N
 
 
 def test_flashblocks_of_a_block_that_came_whole_are_taken_back_with_it(tmp_path: Path) -> None:
-    """Two of three flashblocks were heard when the block came, and a log of them announced."""
+    """Two of three flashblocks were received when the block arrived, and a log of them was sent."""
     model = Model(tmp_path)
     job = model.truth.job("first", [[], [(0, 1)], [(1, 3)]])
     model.following.hear(*job.messages[:2])

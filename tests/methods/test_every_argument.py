@@ -1,9 +1,9 @@
-"""No argument of any method, however wrong, is an internal error.
+"""No wrong argument of any method causes an internal error.
 
-The examples in docs/rpc.md, which has one of every method, are spoiled place by place: each
-argument and each part of one is left out, null, of every other JSON type and of another
-length. A new method is covered by its example. The same is asked in both dialects and on all
-ways to read a request: at once, long parameters in steps, long bodies in steps.
+The examples in docs/rpc.md, which has one of every method, are damaged position by position: each
+argument and each part of one is removed, replaced by null and by every other JSON type, and changed
+in length. A new method is covered by its example. The same requests run in both dialects and on all
+paths of reading a request: at once, long parameters in steps, long bodies in steps.
 """
 
 import json
@@ -41,7 +41,7 @@ ACCOUNTS = {
 }
 TIME = "0xffffffff"
 PLACE = {"blockHash": WORD, "requireCanonical": True}
-# What the examples in the docs leave out.
+# Arguments that are missing in the docs' examples.
 FULL: dict[str, list[Params]] = {
     "eth_call": [[CALL, PLACE, ACCOUNTS, {"time": TIME, "baseFeePerGas": "0x1"}]],
     "eth_estimateGas": [[CALL, {"blockNumber": "0x1", "flashblockIndex": "0x0"}, ACCOUNTS, {}]],
@@ -67,7 +67,7 @@ SPOILED: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, "", "x", "0x", "0xffffffffffffffffff", "\u0660", [], [None], {},
     {"x": None},
 )  # fmt: skip
-# Blanks before the first argument, how deep its parts are spoiled, and the limit that the blanks
+# Blanks before the first argument, the depth of damage to its parts, and the limit that the blanks
 # exceed: long parameters are read in steps, and long bodies before their parameters are parsed.
 WAYS: dict[str, tuple[int, int, dict[str, float]]] = {
     "at once": (0, 9, {}),
@@ -77,7 +77,7 @@ WAYS: dict[str, tuple[int, int, dict[str, float]]] = {
 
 
 def examples() -> dict[str, list[Params]]:
-    """Parameters of every method that is shown, and of some that are not."""
+    """Parameters of every documented method, and of some others."""
     found = defaultdict(list, {name: list(params) for name, params in FULL.items()})
     for request in re.findall(r"^--> (.*)$", DOCS, re.MULTILINE):
         body = json.loads(request)
@@ -90,7 +90,7 @@ EXAMPLES = examples()
 
 
 def spoiled(value: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401, it is JSON
-    """A value with one place of it changed or left out, each in turn."""
+    """A value with one position changed or removed, each in turn."""
     yield from SPOILED
     if not depth:
         return
@@ -109,7 +109,7 @@ def spoiled(value: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401, it is JSO
 
 
 def requests(method: str, blanks: int, depth: int) -> Iterator[str]:
-    """The spoiled requests of a method, each once."""
+    """The damaged requests of a method, each once."""
     texts: set[str] = set()
     for params in EXAMPLES[method]:
         texts.update(json.dumps(params[:end]) for end in range(len(params)))
@@ -123,7 +123,7 @@ def requests(method: str, blanks: int, depth: int) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def ledger(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    """The example chain, on which the docs' examples are asked."""
+    """The example chain, on which the docs' examples run."""
     folder = tmp_path_factory.mktemp("arguments") / "store"
     import_files(example.genesis, example.chain, folder, example.fork_choice, lambda _: None)
     opened = Ledger.open(str(folder))

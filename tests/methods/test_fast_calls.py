@@ -1,4 +1,4 @@
-"""Calls in one call of the engine, against the long way of any call."""
+"""Calls on the fast path of the engine, compared with the ordinary path."""
 
 import json
 from collections.abc import Iterator
@@ -108,13 +108,13 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-# Ends at once when the word after its selector is zero, else never.
+# Ends immediately if the word after its selector is zero, and otherwise never.
 SOMETIMES_LONG = bytes.fromhex("600435600757005b600756")
 DEPLOY = bytes.fromhex("6a" + SOMETIMES_LONG.hex() + "5f52600b6015f3")
 
 
 def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -> None:
-    """It is for those to judge who know what is heavy."""
+    """From then on the scheduler decides, which knows the slow kinds."""
     contract = created_address(SENDER, chain.nonce)
     chain.extend([chain.pay(None, 0, DEPLOY)])
     ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(call=CallLimits(gas_cap=0)))
@@ -131,7 +131,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
 
 
 def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
-    """Storage, and what the block itself is; a new flashblock needs no new kind."""
+    """Storage and properties of the block; a new flashblock needs no new kind."""
     ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
     call = {"to": f"0x{COUNTER.hex()}"}
     for _ in range(3):

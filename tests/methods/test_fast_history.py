@@ -1,4 +1,4 @@
-"""Receipts and logs on the fast path, against the ordinary path."""
+"""Receipts and logs on the fast path, compared with the ordinary path."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ BLOCKS = 40  # so that some are indexed
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
-    """Sealed blocks of two indices each, of which every third has a log; one in progress."""
+    """Sealed blocks of two indices each, every third with a log; one in progress."""
     found = PreconfirmingChain(tmp_path / "store")
     for number in range(BLOCKS):
         found.begin()

@@ -1,4 +1,4 @@
-"""Answers from bytes to bytes in one call of the engine, against the long way of any request."""
+"""Responses on the engine's fast path from bytes to bytes, compared with the ordinary path."""
 
 import json
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
     assert [item["result"] for item in json.loads(answer(found).body)] == ["0x1", "0xb"]
 
 
-# What clients send, and what they might.
+# Usual and unusual requests of clients.
 _ids = st.sampled_from(
     ["1", "0", '"a"', "null", "-1", "1.5", "1e2", "01", '"\\u0041"', "[1]", '"é"']
 )
@@ -132,7 +132,7 @@ def test_whatever_the_engine_answers_the_long_way_answers_too(
 
 
 def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> None:
-    """The engine has no answer until the long way has told it of the commit."""
+    """The engine has no result until the ordinary path has set the snapshot of the commit."""
     assert ways.at_once(balance(block="pending")) is not None
     ways.both(block("pending"))
     chain.extend([chain.pay(value=100)])
@@ -153,7 +153,7 @@ def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(way
 def test_text_of_a_pending_block_is_refused_after_its_deadline(
     chain: PreconfirmingChain, ways: Ways
 ) -> None:
-    """As when a batch that saw the block goes on after another request saw it expire."""
+    """This happens if a batch that saw the block continues after another request saw it expire."""
     early = ways.ledger.view()
     chain.clock.advance(10**12)
     ways.ledger.view().close()
@@ -248,7 +248,7 @@ def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
 
 
 def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
-    """The fast path knows no paths: it answers only what all views answer alike."""
+    """The fast path has no paths: it only serves requests with the same result in all views."""
     other = endpoint_for(ways.answer, LIMITS, fast_path=ways.fast_path)
     other.handlers[b"/eth"] = ways.answer
     other.rules = other.rules._replace(paths=frozenset(other.handlers))  # type: ignore[misc]
@@ -267,7 +267,7 @@ def test_latest_is_read_through_state_edits(
 ) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
     ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(dialect="ethereum", view=view))
-    who, code = b"\xab" * 20, bytes.fromhex("5f545f5260205ff3")  # gives its slot 0
+    who, code = b"\xab" * 20, bytes.fromhex("5f545f5260205ff3")  # returns its slot 0
     call = request("eth_call", {"to": f"0x{who.hex()}"}, "latest")
     for amount in (7, 8):
         value = amount.to_bytes(32)

@@ -1,4 +1,4 @@
-"""Suggested prices and the history of fees, held against the transactions themselves."""
+"""Suggested prices and the fee history, compared with the transactions themselves."""
 
 import json
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ def test_price_is_the_base_fee_and_the_tip(client: Asker) -> None:
 
 
 def test_price_is_enough_for_the_block_after_a_full_one(chain: PayingChain, client: Asker) -> None:
-    """Blocks aim at a fifth of their gas; one that is fuller makes the next one dearer."""
-    burn = bytes.fromhex("5b5f56")  # until the gas is gone
+    """The gas target is a fifth of the limit; a fuller block makes the next one more expensive."""
+    burn = bytes.fromhex("5b5f56")  # until the gas runs out
     chain.extend(chain.signed(None, 0, burn, who=1, gas=200_000_000))
     price = int(client.ask("eth_gasPrice"), 16) - 2 * GWEI
     now = base_fee(client, "pending")
@@ -87,7 +87,7 @@ def test_only_the_last_twenty_blocks_count(chain: PayingChain, client: Asker) ->
     assert chain.writer.latest.number == 20
     assert client.ask("eth_maxPriorityFeePerGas") == hex(2 * GWEI)
     chain.begin()
-    # Block 1 is out of sight, block 3 with its one tip is not.
+    # Block 1 is outside the window, block 3 with its single tip is not.
     assert client.ask("eth_maxPriorityFeePerGas") == hex(7 * GWEI)
 
 
@@ -100,7 +100,7 @@ def test_who_asks_after_each_block_gets_what_another_gets(
             chain.extend(chain.signed(BOB, 1, max_priority_fee_per_gas=tip))
         chain.begin()
         if number % 5 == 4:
-            chain.begin()  # two blocks without a question
+            chain.begin()  # two blocks without a request
         with client_of(chain) as other:
             expected = other.ask("eth_maxPriorityFeePerGas")
         assert client.ask("eth_maxPriorityFeePerGas") == expected
@@ -186,7 +186,7 @@ def test_bad_arguments_are_named(client: Asker, arguments: list[object], answer:
 def test_percentile_is_the_tip_of_the_gas_at_its_place(
     bids: list[tuple[int, int]], wanted: list[int]
 ) -> None:
-    """Against every unit of gas laid out in a row, in thousands to be quick."""
+    """Compared with a list of every unit of gas, in thousands for speed."""
     bids = sorted((tip, gas // 1000) for tip, gas in bids)
     row = [tip for tip, gas in bids for _ in range(gas)]
     expected = [row[max(len(row) * each // 100, 1) - 1] for each in sorted(wanted)]

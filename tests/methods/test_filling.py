@@ -26,7 +26,7 @@ ITEMS = st.recursive(
 
 
 def nested(item: RlpItem) -> bytes:
-    """The encoding by the tests' own RLP."""
+    """The encoding by the tests' RLP."""
     return encode(item if isinstance(item, bytes | int) else [nested(each) for each in item])
 
 
@@ -55,7 +55,7 @@ class Pool:
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
-    """A sealed block, and one in progress in which the counter was used for the first time."""
+    """A sealed block, and one in progress with the first use of the counter."""
     found = PreconfirmingChain(tmp_path / "store")
     found.begin()
     found.extend([found.pay()])

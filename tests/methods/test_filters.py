@@ -1,4 +1,4 @@
-"""Filters: what polls give, to any worker, once."""
+"""Filters: the results of polls on any worker, each delivered once."""
 
 import asyncio
 import fcntl
@@ -29,7 +29,7 @@ NOT_FOUND = error(-32000, "filter not found")
 
 
 class Worker:
-    """A worker with the filters of a folder, whose clock a test moves."""
+    """A worker with the filters of a folder, and a driven clock."""
 
     def __init__(self, chain: PreconfirmingChain, folder: Path, now: list[float]) -> None:
         options = Settings(dialect="ethereum")
@@ -55,7 +55,7 @@ class Worker:
         return answer["result"] if "result" in answer else answer["error"]
 
     def poll_on(self, view: LedgerView, name: str) -> Json:
-        """A poll that sees a state of its own, as in a batch."""
+        """A poll with a separate view, as in a batch."""
 
         async def poll() -> Json:
             text = self.service.methods["eth_getFilterChanges"](view, Raw(json.dumps([name])))
@@ -64,7 +64,7 @@ class Worker:
         return self.run(poll())
 
     async def ask_while_locked(self, lock: Path, turns: int, method: str, name: str) -> Json:
-        """The answer to a request that is made while another worker holds a lock."""
+        """The response to a request that is made while another worker holds a lock."""
         with lock.open("rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             reply = asyncio.ensure_future(self._reply(method, name))
@@ -84,7 +84,7 @@ class Workers:
         self.one, self.other = (Worker(chain, folder, self.now) for _ in range(2))
 
     def count(self, *values: int) -> None:
-        """The next index, with a log for each value."""
+        """Add the next index, with a log for each value."""
         self.chain.extend([self.chain.pay(COUNTER, value) for value in values])
 
 
@@ -230,7 +230,7 @@ def test_a_poll_on_an_older_view_returns_nothing_and_keeps_the_filter(workers: W
     workers.count(3)
     chain.begin()
     for name in names:
-        assert one.poll_on(older, name) == []  # nothing new in it, and nothing is lost:
+        assert one.poll_on(older, name) == []  # nothing new, and nothing is lost:
         found = other.ask("eth_getFilterChanges", name)
         assert found
         assert one.poll_on(old, name) == one.poll_on(older, name) == []
@@ -306,7 +306,7 @@ def patiently(table: FilterTable, name: str) -> StoredFilter:
 
 
 def test_two_polls_at_once_never_note_the_same_change(tmp_path: Path) -> None:
-    """Each thread has a table of its own, as workers have."""
+    """Each thread has a separate table, as workers have."""
     name, steps = "0x7", 200
     FilterTable(str(tmp_path)).add(name, StoredFilter("blocks", "0", 0))
 
@@ -314,7 +314,7 @@ def test_two_polls_at_once_never_note_the_same_change(tmp_path: Path) -> None:
         table, given = FilterTable(str(tmp_path)), []
         while (found := patiently(table, name)).cursor != str(steps):
             following = str(int(found.cursor) + 1)
-            with suppress(TooManyWaiting):  # as a client that tries again
+            with suppress(TooManyWaiting):  # like a client that retries
                 if table.move(name, found, following, 0):
                     given.append(int(following))
         return given

@@ -1,4 +1,4 @@
-"""Whatever stands in the parameters, the answer is a result or a fault of the table."""
+"""Any parameters give a result or a documented error."""
 
 import json
 from typing import Any

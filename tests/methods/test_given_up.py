@@ -1,6 +1,6 @@
-"""What a revert, a rollback, a reset or a reorganisation gives up: no name finds it any more.
+"""Blocks dropped by a revert, rollback, reset or reorganisation cannot be found by any name.
 
-Every name that a client could have learnt is asked for afterwards, of sealed blocks and of
+Every name that a client could have learned is requested afterwards, of sealed blocks and of
 flashblocks, in both views.
 """
 
@@ -22,14 +22,14 @@ UNKNOWN = "header for hash not found"
 
 
 def deposit(chain: DevChain, who: Any, nonce: int) -> str:  # noqa: ANN401, an account
-    """A transaction with a log; gives its hash."""
+    """Send a transaction with a log; return its hash."""
     transaction = send(who, nonce, WETH, value=5, gas=100_000)
     chain.submit(transaction)
     return "0x" + transaction.hash.hex()
 
 
 def known(client: Asker) -> dict[str, set[str]]:
-    """The hashes of all blocks above the genesis and of their flashblocks, and transactions."""
+    """The hashes of all blocks above the genesis, of their flashblocks, and of transactions."""
     hashes: set[str] = set()
     transactions: set[str] = set()
     number = int(client.ask("eth_blockNumber"), 16)
@@ -105,7 +105,7 @@ def test_no_name_finds_what_was_given_up(
             assert client.ask("eth_getBlockByNumber", latest, False) is None
             place = {"blockNumber": latest, "flashblockIndex": "0x0"}
             assert "not found" in client.ask("eth_getBalance", WHO, place)["message"]
-        # The same after the next blocks have taken their places, and after all maintenance.
+        # The same checks after the next blocks have replaced them, and after all maintenance.
         for _ in range(int(latest, 16) + 2):
             client.ask("evm_mine")
             chain.settle()
@@ -182,7 +182,7 @@ def test_reorganisation_with_transactions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rules", ["optimism", "ethereum"])
 def test_reorganisation_with_objects(tmp_path: Path, rules: str) -> None:
-    """Their nonces go on from the block that stays, whoever has sent since."""
+    """Their nonces continue from the remaining block, regardless of later transactions."""
     stranger, to = "0x" + "ab" * 20, "0x" + "cd" * 20
     with dev_service(tmp_path, genesis=genesis_of(rules)) as (chain, client):
         for nonce in range(3):
@@ -200,7 +200,7 @@ def test_reorganisation_with_objects(tmp_path: Path, rules: str) -> None:
         assert "cannot run" in refusal["message"], "it is not in the order of its nonces"
         ordered = [mine[1], mine[0], mine[2]]
         if rules == "ethereum":
-            theirs = []  # who can no longer pay
+            theirs = []  # senders without sufficient funds
         assert client.ask("anvil_reorg", 4, [*ordered, *theirs]) is None
         assert client.ask("eth_getTransactionCount", WHO, "0x2") == "0x2"
         assert client.ask("eth_getTransactionCount", WHO, "latest") == "0x4"

@@ -1,7 +1,7 @@
-"""No code that a call runs holds the loop, whatever it is made of.
+"""No code of a call blocks the loop.
 
-Measured in CPU time, which does not depend on what else runs; `make check NAME=abuse` measures
-the latency of another client.
+Measured in CPU time, which does not depend on other load; `make check NAME=abuse` measures the
+latency of another client.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from foreblock.settings import Settings
 from support.each_case import each_case
 from support.servers.asking import ANYBODY
 
-LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
+LONGEST = 0.01  # seconds of one round; straight-line hashing code took 0.7
 ROUNDS = 5
 
 
@@ -26,7 +26,7 @@ def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
     service, body = Service(long_ledger, options, scheduler), hog(name)
 
     async def rounds() -> list[float]:
-        """What the loop does for a request until that waits for a thread, or is answered."""
+        """The loop's CPU time for a request until it waits for a thread, or is answered."""
         times = []
         for _ in range(ROUNDS):
             begun = time.thread_time()

@@ -1,4 +1,4 @@
-"""The index of log filters: it finds what matching every filter finds, and forgets all of it."""
+"""The index of log filters: the same result as matching every filter, and complete removal."""
 
 import random
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def test_equal_filters_are_kept_once_and_until_the_last_holder_leaves() -> None:
     settle(index)
     assert candidates(index, log) == [second]
     index.remove(second)
-    assert index.add(make([ADDRESSES[1]], [])) is second  # before it is unlisted
+    assert index.add(make([ADDRESSES[1]], [])) is second  # before it is removed
     settle(index)
     assert candidates(index, log) == [second]
     index.remove(second)

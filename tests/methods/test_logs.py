@@ -1,4 +1,4 @@
-"""eth_getLogs: filters as they come, what is refused, blocks in progress, limits."""
+"""eth_getLogs: forms of filters, errors, blocks in progress, limits."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_the_block_in_progress_is_shown_where_pending_is_named(
     assert all(log["blockTimestamp"] == pending["timestamp"] for log in found[1:])
     only = {"address": "0x" + PASSER.hex()}
     assert client.ask("eth_getLogs", only | {"fromBlock": "pending"}) == found[2:]
-    # One flashblock, by its hash and by its place.
+    # One flashblock, by its hash and by its position.
     by_hash = client.ask("eth_getLogs", {"blockHash": first})
     assert [log["blockHash"] for log in by_hash] == [first]
     place = {"blockNumber": "0x2", "flashblockIndex": "0x1"}

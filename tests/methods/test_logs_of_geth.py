@@ -1,6 +1,7 @@
-"""eth_getLogs over random logs, as geth 1.17.2 answered: recorded by `tests/differential/logs.py`.
+"""eth_getLogs over random logs, compared with geth 1.17.2: recorded by
+`tests/differential/logs.py`.
 
-An answer is recorded as its length and hash, a refusal as it is.
+A result is recorded as its length and hash, an error unchanged.
 """
 
 import json
@@ -22,7 +23,7 @@ COUNT = 400
 
 
 def recorded_queries(client: Asker) -> list[Json]:
-    """The filters whose answers are recorded."""
+    """The filters with recorded results."""
     blocks = range(log_chain.BLOCKS + 1)
     hashes = [client.ask("eth_getBlockByNumber", hex(each), False)["hash"] for each in blocks]
     chance = random.Random(1)

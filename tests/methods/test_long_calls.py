@@ -121,7 +121,7 @@ def many_accounts(count: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_requests_of_megabytes_are_answered(preconf: Asker, method: str) -> None:
-    """At the bounds that are in force, with code that sees the last of the overrides."""
+    """At the actual limits, with code that reads the last of the overrides."""
     accounts = many_accounts(20_000)
     last = int(list(accounts)[-1], 16)
     code = returning(last.to_bytes(20), "BALANCE")
@@ -139,7 +139,7 @@ def test_what_takes_long_to_read_is_stopped(long_ledger: Ledger, method: str) ->
 def test_reading_and_running_have_one_deadline(
     long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A call that never ends, and of whose time nothing is left when it begins."""
+    """An endless call that has no time left when it begins."""
     left = chain([0.0], repeat(3_600.0))  # of the call, then of reading it
     monkeypatch.setattr(Scheduler, "deadline", lambda self: self._clock() + next(left))
     overrides = {A1: {"code": LOOP}, **many_accounts(2_000)}

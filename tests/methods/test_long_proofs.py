@@ -1,6 +1,6 @@
-"""Requests for as many proofs and slots as are allowed do not hold the loop.
+"""Requests for the maximum number of proofs and slots do not block the loop.
 
-Measured in time of the processor that the loop's thread takes between two turns of others.
+Measured in CPU time of the loop's thread between two turns of others.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from foreblock.settings import Settings
 from support.chains import long_chain as made
 from support.servers.asking import ANYBODY, body_of, request
 
-LONGEST = 0.01  # seconds of one turn; a thousand proofs in one go take several times as long
+LONGEST = 0.01  # seconds of one turn; a thousand proofs at once take several times as long
 TRIES = 3
 KEYS = [hex(slot) for slot in range(1024)]
 WORDS = [f"0x{slot:064x}" for slot in range(1024)]

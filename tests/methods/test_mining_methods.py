@@ -1,4 +1,4 @@
-"""anvil_mine and the distance of blocks, and the base fee that is set for the next one."""
+"""anvil_mine with intervals between blocks, and the base fee set for the next block."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ PAYMENT = {"from": f"0x{PAYER.address.hex()}", "to": f"0x{PAYER.address.hex()}",
 def test_blocks_are_as_far_apart_as_was_set_unless_it_is_said(
     tmp_path: Path, params: list[object], apart: int
 ) -> None:
-    """viem's test client says 0 where no interval is given."""
+    """viem's test client sends 0 if no interval is given."""
     with dev_service(tmp_path / "store") as (_, client):
         client.ask("anvil_setBlockTimestampInterval", 9)
         client.ask("anvil_mine", *params)

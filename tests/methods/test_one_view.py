@@ -1,4 +1,4 @@
-"""Everything that one body asks for is answered from one commit."""
+"""All requests of one body are answered from one commit."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def chain(tmp_path: Path) -> Iterator[ChainBuilder]:
 
 
 def grow(chain: ChainBuilder) -> None:
-    """One more block, which pays one gwei: height and balance tell the same."""
+    """Add a block that pays one gwei: height and balance correspond."""
     chain.add(withdrawals=[Withdrawal(0, 0, bytes.fromhex(PAID[2:]), 1)])
 
 
@@ -70,7 +70,7 @@ class Interrupting:
         return result
 
     def ask(self, body: object) -> tuple[Any, str]:
-        """The answer and its header line."""
+        """Return the response and its header line."""
 
         async def answer() -> Reply:
             reply = self.dispatcher.answer(json.dumps(body).encode(), ANYBODY)

@@ -1,4 +1,4 @@
-"""rpc.discover: a valid OpenRPC document that says what methods really take and give."""
+"""rpc.discover: a valid OpenRPC document with the real parameters and results of methods."""
 
 import json
 import re
@@ -107,7 +107,7 @@ def results(folder: Path) -> Iterator[tuple[str, str, Any]]:
 
 
 def check_results(folder: Path) -> int:
-    """Hold results to their shapes; the number of those that were held."""
+    """Check results against their schemas; return the number of checked results."""
     components = {"components": {"schemas": SCHEMAS}}
     checked = 0
     for case, name, result in results(folder):
@@ -128,7 +128,9 @@ def test_results_of_the_published_cases_have_their_shapes(conformance: Path) -> 
 
 
 def test_answers_to_the_examples_have_their_shapes(preconf: Asker) -> None:
-    """Every method has an example in the docs, so every result shape is held to one answer."""
+    """Every method has an example in the docs, so every result schema is checked against a
+    response.
+    """
     page = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
     components = {"components": {"schemas": SCHEMAS}}
     for body in re.findall(r"^--> (.*)$", page, flags=re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Methods on a chain under OP rules: deposits are shown, calls pay no L1 fee."""
+"""Methods on a chain under OP rules: deposits are visible, calls pay no L1 fee."""
 
 from collections.abc import Iterator
 

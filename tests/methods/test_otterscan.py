@@ -1,4 +1,4 @@
-"""What Otterscan asks for, beside other methods that tell the same."""
+"""The methods used by Otterscan, compared with other methods that return the same data."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ def test_traces_have_the_calls_of_geth(published_ethereum: Asker) -> None:
 
 def test_operations_are_what_moved_ether_or_made_contracts(tmp_path: Path) -> None:
     sent = "6000600060006000600173" + "aa" * 20 + "5af150"  # 1 wei by CALL
-    failed = "60006000600060006064" + "73" + "aa" * 20 + "5af150"  # more than there is
+    failed = "60006000600060006064" + "73" + "aa" * 20 + "5af150"  # more than the balance
     made = "600060006002f050"  # an empty contract with 2 wei
     ended = "73" + "bb" * 20 + "ff"  # the rest by SELFDESTRUCT
     chain = PreconfirmingChain(tmp_path / "store")

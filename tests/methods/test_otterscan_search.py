@@ -1,4 +1,6 @@
-"""Searches by address: the published chain beside geth's traces, and what a page has in it."""
+"""Searches by address: the published chain compared with geth's traces, and the contents of
+a page.
+"""
 
 import gzip
 import json
@@ -21,7 +23,7 @@ BEFORE, AFTER = "ots_searchTransactionsBefore", "ots_searchTransactionsAfter"
 
 @pytest.fixture(scope="module")
 def indexed(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """The published chain with the index that an import makes."""
+    """The published chain with the index from an import."""
     store = tmp_path_factory.mktemp("indexed") / "store"
     files = (published.genesis, published.chain, store, published.fork_choice)
     import_files(*files, lambda _: None, address_index=True)
@@ -33,12 +35,12 @@ def indexed(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def geth(indexed: Asker) -> list[Touching]:
-    """The transactions of the published chain by what geth's callTracer says they touch."""
+    """The transactions of the published chain by the addresses in geth's callTracer frames."""
     calls = json.loads(gzip.decompress(RECORDED.read_bytes()))["calls"]
     found: list[Touching] = []
     for number in sorted(int(each, 16) for each in calls):
         receipts = indexed.ask("eth_getBlockReceipts", hex(number))
-        # callTracer has no address for a creation that failed.
+        # callTracer has no address for a failed creation.
         made = {it["transactionHash"]: {it["contractAddress"]} - {None} for it in receipts}
         found += [
             it._replace(addresses=it.addresses | made[it.hash])
@@ -71,7 +73,7 @@ def test_a_page_has_whole_transactions_and_receipts(indexed: Asker, geth: list[T
 
 
 def test_blocks_are_not_divided(indexed: Asker, geth: list[Touching]) -> None:
-    """A block with more transactions of an address than a page may have."""
+    """A block with more transactions of an address than fit on a page."""
     blocks = [it.block for it in geth]
     largest = max(set(blocks), key=blocks.count)
     sender = indexed.ask("eth_getBlockByNumber", hex(largest), True)["transactions"][0]["from"]

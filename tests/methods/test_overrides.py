@@ -1,4 +1,4 @@
-"""State overrides: what a call sees of them, and which are refused."""
+"""State overrides: their effect on a call, and rejected ones."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_state_diff_sets_slots_and_leaves_others(preconf: Asker) -> None:
 
 
 def stored_slot(client: Asker) -> tuple[str, int]:
-    """A slot of a contract that is not zero."""
+    """A non-zero slot of a contract."""
     for number in range(60):
         value = ask(client, {EMITTER: {"code": returning(number, "SLOAD")}}, EMITTER)
         if int(value, 16):
@@ -174,7 +174,7 @@ def test_bad_override(preconf: Asker, overrides: object, why: str) -> None:
 
 
 def test_slots_overridden_are_cold(preconf: Asker) -> None:
-    """Overrides are as if a transaction had just finished: nothing is warm because of them."""
+    """The state is as after a finished transaction: overrides make nothing warm."""
     reads = returning(0, "SLOAD", "POP", "GAS")
     plain = ask(preconf, {TO: {"code": reads}})
     overridden = ask(preconf, {TO: {"code": reads, "stateDiff": {slot(0): slot(1)}}})

@@ -1,4 +1,4 @@
-"""What may stand in parameters, and what is said of everything else."""
+"""Valid parameters, and the errors of all others."""
 
 import json
 
@@ -14,7 +14,7 @@ from support.servers.asking import Asker, error, request
 
 ZERO = "0x" + "00" * 20
 
-# What a parameter is, and why it is refused: the text after "invalid argument N: ".
+# A parameter, and the reason of its rejection: the text after "invalid argument N: ".
 BAD_ADDRESSES = {
     "12": "hex string without 0x prefix",
     "0x": "hex string has length 0, want 40 for an address",

@@ -1,4 +1,4 @@
-"""Traces in Parity's format, beside geth's flatCallTracer over the published chain."""
+"""Traces in Parity's format, compared with geth's flatCallTracer on the published chain."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ ETHER = 10**18
 
 
 def as_geth(trace: dict[str, Any]) -> dict[str, Any]:
-    """A trace without what geth has otherwise: gas of the first frame, results that are null."""
+    """A trace without fields that differ in geth: gas of the first frame, null results."""
     shown: dict[str, Any] = json.loads(json.dumps(trace))
     if shown.get("result") is None:
         shown.pop("result", None)
@@ -74,7 +74,7 @@ def test_a_filter_is_bounded_by_blocks(long_ledger: Ledger) -> None:
 
 
 def test_a_replay_shows_changes_that_prestate_shows(published_ethereum: Asker) -> None:
-    """Beside geth's recorded diffs, in another format."""
+    """Compared with geth's recorded diffs, in another format."""
     diffs = json.loads(gzip.decompress(RECORDED.read_bytes()))["diff"]
     for number in ("0x2", "0x2d", "0x36"):
         for each in diffs[number]:

@@ -1,4 +1,4 @@
-"""Pre-confirmed blocks as JSON, and the sealed blocks that become of them."""
+"""Pre-confirmed blocks as JSON, and their sealed forms."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def receipts_in(portion: Portion) -> list[bytes]:
 
 
 def grow(chain: PreconfirmingChain) -> None:
-    """A block of four indices, one of them empty, and the first of the next."""
+    """Add a block of four indices, one of them empty, and the first of the next."""
     chain.begin()
     chain.extend([chain.pay(), chain.pay(COUNTER, 5)])
     chain.extend()
@@ -176,7 +176,7 @@ def test_transactions_are_rendered_once_for_all_partials_and_the_sealed_block(
 
 
 def test_rendering_in_portions_changes_nothing(chain: PreconfirmingChain) -> None:
-    """Also for requests that render the same block at the same time."""
+    """Also for concurrent requests that render the same block."""
     grow(chain)
     ledger = Ledger(chain.store, clock=chain.clock)
     body = request("eth_getBlockByNumber", "pending", True)

@@ -39,7 +39,7 @@ def pay(to: str, value: int) -> dict[str, str]:
 
 
 def looking(*program: str | int | bytes) -> dict[str, Any]:
-    """A block in which code is run that returns a word."""
+    """A block with a call whose code returns a word."""
     return {"stateOverrides": {TO: {"code": returning(*program)}}, "calls": [{"to": TO}]}
 
 
@@ -199,7 +199,9 @@ def test_only_the_first_block_can_be_inside(client: Asker) -> None:
 def test_state_root_of_an_empty_block_is_that_of_what_it_follows(
     chain: PreconfirmingChain,
 ) -> None:
-    """In the dialect that computes roots. Inside, nothing changes: as if it were sealed."""
+    """In the dialect that computes roots. Inside the block nothing changes: as if it were
+    sealed.
+    """
     sealed = chain.writer.header_if_sealed(chain.block)
     with asker(Ledger(chain.store, clock=chain.clock), "ethereum") as client:
         (block,) = simulate(client, {"blockOverrides": {"number": "0x2"}})

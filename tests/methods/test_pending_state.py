@@ -1,4 +1,4 @@
-"""Balances and calls on pre-confirmed state, under every name that it has."""
+"""Balances and calls on pre-confirmed state, under all its names."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 
 def seen(client: Asker, block: object, *program: str | int | bytes, **call: str) -> int:
-    """What code sees that runs at this block."""
+    """Return the word that code returns when it runs at this block."""
     overrides = {TO: {"code": returning(*program)}}
     return int(client.ask("eth_call", {"to": TO, **call}, block, overrides), 16)
 
@@ -105,7 +105,7 @@ def test_block_overrides_change_the_pending_block(client: Asker) -> None:
 
 
 def test_calls_with_and_without_overrides_are_answered_alike(client: Asker) -> None:
-    """The counter stands in the chain: the way of the usual call, and the other one."""
+    """The counter exists in the chain: the path of ordinary calls, and the other one."""
     call = {"to": "0x" + BEACON_ROOTS.hex(), "data": "0x" + "00" * 32}
     for name in ("pending", place(2, 1)):
         assert client.ask("eth_call", call, name) == client.ask("eth_call", call, name, {})
@@ -186,7 +186,7 @@ def test_pending_means_latest_past_its_deadline(chain: PreconfirmingChain, clien
 
 
 def test_the_snapshot_is_that_of_the_header(chain: PreconfirmingChain, client: Asker) -> None:
-    """In a batch it is the commit of the other answers, with the heads that they name."""
+    """In a batch it is the commit of the other responses, with its heads."""
     requests = (
         request("foreblock_snapshot"),
         request("eth_getBlockByNumber", "latest", False),

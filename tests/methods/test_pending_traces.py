@@ -1,4 +1,4 @@
-"""Traces of blocks in progress: by tag, hash and place, deposits included, and once sealed."""
+"""Traces of blocks in progress: by tag, hash and position, including deposits, and once sealed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 
 def traces(client: Asker, block: Any) -> list[Any]:  # noqa: ANN401, any form of a block
-    """All of a block's traces, by three tracers."""
+    """All traces of a block, by three tracers."""
     return [client.ask("debug_traceBlockByNumber", block, config) for config in ({}, CALLS, DIFF)]
 
 
@@ -102,7 +102,7 @@ def test_gas_of_every_trace_is_that_of_the_receipt(
 
 
 def test_diffs_follow_one_another_to_the_state(chain: PreconfirmingChain, client: Asker) -> None:
-    """The changes of all transactions, one after the other, are the state after the block."""
+    """The changes of all transactions, applied in sequence, give the state after the block."""
     chain.begin()
     chain.extend([chain.pay(), chain.pay(COUNTER, 5)])
     chain.extend([chain.pay(PASSER, 3), chain.pay()])

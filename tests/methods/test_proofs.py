@@ -40,7 +40,7 @@ def number(data: bytes) -> int:
 
 
 def check(proof: Json, root: bytes, address: str) -> None:
-    """A proof says what the trie with this root holds."""
+    """Check the values of a proof against the trie with this root."""
     assert proof["address"] == address
     leaf = proven(root, raw(address), [raw(node) for node in proof["accountProof"]])
     storage_root = EMPTY_ROOT
@@ -131,7 +131,7 @@ def test_an_account_has_the_root_of_its_storage(ethereum: Asker) -> None:
 
 @pytest.fixture(scope="module")
 def forgetful(long_chain: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """A client of the long chain, of which the nodes of two blocks are kept and all states."""
+    """A client of the long chain that keeps the nodes of two blocks and all states."""
     folder = tmp_path_factory.mktemp("forgetful") / "store"
     import_files(
         long_chain.genesis, long_chain.chain, folder, long_chain.fork_choice, lambda _: None
@@ -162,7 +162,7 @@ SLOTS = [0, 1, 2, 0x80, 2**255]
 
 
 def writer_of(pairs: list[tuple[int, int]]) -> bytes:
-    """Init code that stores these words and leaves a byte of code."""
+    """Init code that stores these words and deploys a byte of code."""
     stores = [word for slot, value in pairs for word in (value, slot, "SSTORE")]
     return raw(code(*stores, 0xFE, 0, "MSTORE", 1, 31, "RETURN"))
 

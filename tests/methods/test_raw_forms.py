@@ -1,4 +1,4 @@
-"""Raw headers, blocks, receipts and transactions, and uncles: as hashed, at every block."""
+"""Raw headers, blocks, receipts and transactions, and uncles: with their hashes, at every block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_uncles_are_the_headers_that_a_mined_block_names(ethereum: Asker) -> Non
             by_hash = ("eth_getUncleByBlockHashAndIndex", block["hash"], hex(place))
             assert ethereum.ask(*by_hash) == uncle
             assert uncle["hash"] == uncle_hash
-            # An uncle of the first London block may be of the fork before.
+            # An uncle of the first London block may belong to the previous fork.
             assert set(block) - set(uncle) - {"baseFeePerGas"} == {"transactions"}
             assert uncle["uncles"] == []
             seen += 1

@@ -1,4 +1,4 @@
-"""Receipts as the engine writes them, against Python on decoded ones."""
+"""Receipts rendered by the engine, compared with Python on decoded ones."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ CONFIGS = [
     OSAKA,
     *(BEDROCK | {f"{name}Time": 0 for name in FORKS[:count]} for count in range(len(FORKS) + 1)),
 ]
-# A selector of L1 attributes, and the length of the call data that it begins.
+# A selector of L1 attributes, and the length of its call data.
 LAYOUTS = [("015d8eb9", 260), ("440a5e20", 164), ("098999be", 176), ("3db6be2b", 178)]
 
 
@@ -57,10 +57,10 @@ def block_of(config: dict[str, Any], base_fee: int | None, excess_blob_gas: int)
 
 @st.composite
 def first_deposits(draw: st.DrawFn) -> Transaction:
-    """A deposit that has L1 attributes, or other data."""
+    """A deposit with L1 attributes, or other data."""
     selector, length = draw(st.sampled_from(LAYOUTS))
     words = draw(st.binary(min_size=length - 4, max_size=length - 4))
-    if draw(st.booleans()):  # amounts as they occur: the highest bytes of each word are zero
+    if draw(st.booleans()):  # realistic amounts: the highest bytes of each word are zero
         words = bytes(byte if place % 32 >= 24 else 0 for place, byte in enumerate(words))
     return deposit_transaction(
         source_hash=bytes(32),

@@ -1,4 +1,4 @@
-"""Receipts of pre-confirmed and sealed transactions, held against what the engine said."""
+"""Receipts of pre-confirmed and sealed transactions, compared with the engine's outcomes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def client(chain: PayingChain) -> Iterator[Asker]:
 
 
 def expected(ran: Ran, chain: PayingChain, block_hash: str) -> dict[str, Any]:
-    """The receipt that follows from what the engine said, and from nothing that is stored."""
+    """The receipt from the engine's outcome alone, without stored data."""
     earlier = [each for each in chain.ran if each.block == ran.block and each.place < ran.place]
     transaction, executed = ran.transaction, ran.executed
     logs = sum(len(each.executed.logs) for each in earlier)
@@ -118,7 +118,7 @@ def test_receipt_shows_the_prices_of_its_block(chain: PayingChain, client: Asker
         "operatorFeeScalar": ATTRIBUTES.operator_fee_scalar,
         "operatorFeeConstant": ATTRIBUTES.operator_fee_constant,
         "daFootprintGasScalar": ATTRIBUTES.da_footprint_gas_scalar,
-        "l1GasUsed": 1_600,  # 100 bytes, the least, at 16 gas
+        "l1GasUsed": 1_600,  # 100 bytes, the minimum, at 16 gas
     }
     assert shared(receipt, prices) == {name: hex(value) for name, value in prices.items()}
     assert "l1FeeScalar" not in receipt
@@ -173,7 +173,7 @@ def test_receipts_of_a_block_are_those_of_its_transactions(
 
 
 def test_answers_do_not_depend_on_what_was_asked_before(chain: PayingChain, client: Asker) -> None:
-    """Portions are kept between requests; a service that kept nothing answers the same."""
+    """Portions are cached between requests; a service without a cache gives the same results."""
     for _ in range(2):
         client.ask("eth_getBlockReceipts", "pending")
         chain.extend(chain.signed(BOB, 3))

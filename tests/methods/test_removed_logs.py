@@ -1,4 +1,4 @@
-"""eth_getLogs by the hash of a block that a reorganisation removed: as before, while it is kept."""
+"""eth_getLogs by the hash of a removed block: the same result while its logs are kept."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ def logs_of(client: Asker, number: int) -> tuple[str, list[dict[str, Any]]]:
 
 
 def check_filters(client: Asker, block_hash: str, logs: list[dict[str, Any]]) -> None:
-    """Filters choose among the logs of a removed block as of any other."""
+    """Check that filters apply to a removed block like to any other."""
     for log in logs:
         named = {"blockHash": block_hash, "address": log["address"], "topics": log["topics"]}
         found = client.ask("eth_getLogs", named)

@@ -1,9 +1,9 @@
-"""docs/rpc.md has every method by family, in the order of the table that dispatches.
+"""docs/rpc.md has every method by family, in the order of the dispatch table.
 
     python tests/methods/test_rpc_page.py     sorts its table and its sections, after a change
 
-A row of its table names the parameters of the signature; `?` marks those that may be left out
-in both dialects.
+A row of its table names the parameters of the signature; `?` marks those that are optional in both
+dialects.
 """
 
 import re

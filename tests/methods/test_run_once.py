@@ -1,4 +1,4 @@
-"""All methods that send, subscribe or filter run once for each request."""
+"""All methods that send, subscribe or filter run once per request."""
 
 from foreblock.methods import make_table
 from foreblock.settings import Settings

@@ -1,8 +1,8 @@
-"""A network as an ordinary node: nothing above `latest` is shown that the request does not name.
+"""A network as an ordinary node: blocks above `latest` are visible only if named by the request.
 
-Tools take a receipt for "it is in the chain that `latest` shows", and then read at `latest` or
-at the receipt's block. Each test of the first kind is a sequence of requests that such a tool
-sends; beside it stands what the pre-confirmed view answers, which must not change.
+Tools take a receipt as proof that the transaction is in the chain at `latest`, and then read at
+`latest` or at the receipt's block. Each test of the first kind is a sequence of requests of such a
+tool, beside the unchanged responses of the pre-confirmed view.
 """
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def test_coinbase_is_that_of_the_newest_block_shown(tmp_path: Path) -> None:
             assert node.ask("eth_coinbase") != root.ask("eth_coinbase")
 
 
-# --- What tools do after a receipt -----------------------------------------------------------
+# --- Requests of tools after a receipt -------------------------------------------------------
 
 
 def test_receipt_is_there_when_latest_has_its_block(scene: Scene) -> None:
@@ -90,7 +90,7 @@ def test_receipt_is_there_when_latest_has_its_block(scene: Scene) -> None:
 
 
 def test_next_nonce_at_latest_follows_a_receipt(scene: Scene) -> None:
-    """forge, cast and web3.js read it there; a nonce that is too low is refused."""
+    """forge, cast and web3.js read it there; a nonce that is too low is rejected."""
     assert receipt(scene.node, scene.counted) is None
     scene.seal()
     assert receipt(scene.node, scene.counted) is not None
@@ -112,7 +112,7 @@ def test_what_a_receipt_promises_is_read_at_latest_and_at_its_block(scene: Scene
 
 
 def test_deployed_contract_has_its_code_when_its_receipt_is_there(scene: Scene) -> None:
-    """hardhat, web3.js and brownie call it at `latest` then; one that reverts must do so."""
+    """hardhat, web3.js and brownie then call it at `latest`; a revert must be one."""
     reverts = bytes.fromhex(code(0, 0, "REVERT")[2:])
     # Copies the five bytes after itself into memory and returns them.
     creation = bytes([0x60, len(reverts), 0x80, 0x60, 0x0B, 0x60, 0, 0x39, 0x60, 0, 0xF3]) + reverts
@@ -131,7 +131,7 @@ def test_deployed_contract_has_its_code_when_its_receipt_is_there(scene: Scene) 
 
 
 def test_estimate_without_a_block_is_made_at_latest(scene: Scene) -> None:
-    """The first write of a slot costs more than the next one, which is how they differ."""
+    """The first write of a slot costs more than the next one, which distinguishes the two."""
     call = {"from": PAYER, "to": COUNT, "value": "0x1"}
     at_latest = scene.node.ask("eth_estimateGas", call)
     assert at_latest == scene.node.ask("eth_estimateGas", call, "latest")
@@ -143,13 +143,13 @@ def test_estimate_without_a_block_is_made_at_latest(scene: Scene) -> None:
 
 
 def test_price_of_gas_follows_from_the_latest_block(scene: Scene) -> None:
-    """The next base fee, whatever has happened in the block in progress."""
+    """The next base fee, regardless of the block in progress."""
     before = scene.node.ask("eth_gasPrice")
     scene.chain.extend([scene.chain.pay(value=each) for each in range(20)])
     assert scene.node.ask("eth_gasPrice") == before
 
 
-# --- What is hidden, and what may be named ---------------------------------------------------
+# --- Hidden blocks, and named ones -----------------------------------------------------------
 
 
 def test_pending_and_pins_by_place_may_be_named(scene: Scene) -> None:
@@ -197,7 +197,7 @@ def test_snapshot_is_named_alike_in_both_views(scene: Scene) -> None:
     assert line == scene.root.reply(body).headers
 
 
-# --- Transactions that wait ------------------------------------------------------------------
+# --- Waiting transactions --------------------------------------------------------------------
 
 
 def waits(client: Asker, transaction: Transaction) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def test_transactions_that_wait_are_found_by_sender_and_nonce(scene: Scene) -> N
 
 
 def test_transaction_is_never_unknown_on_its_way_into_a_block(scene: Scene) -> None:
-    """It leaves the pool after the view was taken and before the pool is asked."""
+    """It leaves the pool after the view was taken and before the pool is read."""
     pooled = scene.chain.pay(value=5)
     scene.pool.meanwhile = lambda: scene.chain.extend([pooled])
     waits(scene.node, pooled)
@@ -298,7 +298,7 @@ ACTS = st.lists(st.sampled_from(["pay", "pool", "include", "flashblock", "seal"]
 
 @given(ACTS)
 def test_each_transaction_is_sealed_or_waits_whatever_the_chain_does(acts: list[str]) -> None:
-    """Against a plain model: which transactions wait, are pre-confirmed, are sealed."""
+    """Compared with a plain model: waiting, pre-confirmed and sealed transactions."""
     with TemporaryDirectory() as folder:
         chain, pool = PreconfirmingChain(Path(folder) / "store"), ToyPool()
         chain.begin()
@@ -311,7 +311,7 @@ def test_each_transaction_is_sealed_or_waits_whatever_the_chain_does(acts: list[
         ):
             for act in acts:
                 match act:
-                    case "pay" if not pool.waiting:  # it would be after their nonces
+                    case "pay" if not pool.waiting:  # the payment would have a later nonce
                         unsealed.append(chain.pay())
                         chain.extend(unsealed[-1:])
                     case "pool":

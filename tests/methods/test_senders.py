@@ -1,4 +1,4 @@
-"""Senders are stored with a block; a store of an older version answers the same without."""
+"""Senders are stored with a block; an older store gives the same results without them."""
 
 from pathlib import Path
 

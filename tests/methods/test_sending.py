@@ -17,7 +17,7 @@ KEY = b"\x11" * 32
 
 
 class Recorder:
-    """A sequencer that takes everything, or refuses everything."""
+    """A sequencer that accepts everything, or rejects everything."""
 
     def __init__(self, refusal: str = "") -> None:
         self.taken: list[tuple[bytes, bytes]] = []

@@ -1,4 +1,4 @@
-"""Simulations that ask for too much are refused or stopped, and others are served meanwhile."""
+"""Excessive simulations are rejected or stopped, and other requests are served meanwhile."""
 
 import asyncio
 import json
@@ -111,7 +111,7 @@ def test_all_calls_share_the_gas_of_one_request(preconf: Asker) -> None:
 
 
 def test_calls_may_not_return_too_much(long_ledger: Ledger) -> None:
-    """In one block or in several, at once or one by one, whether they succeed or not."""
+    """In one block or in several, at once or one by one, successful or not."""
     refused = too_many("the calls of the simulation return too many bytes")
     accounts = {A1: {"code": "0x6103e85ff3"}, A2: {"code": "0x6103e85ffd"}}  # 1,000 bytes each
     with asker(long_ledger, "ethereum", simulate_output=5_000) as client:
@@ -132,7 +132,7 @@ def test_gas_of_a_block_is_shared_by_its_calls(preconf: Asker) -> None:
 
 
 def test_a_loop_is_stopped_at_the_deadline(long_ledger: Ledger) -> None:
-    """The contract that begins every block loops until its gas is gone, 256 times."""
+    """The contract at the start of every block loops until it runs out of gas, 256 times."""
     options = {"call_timeout": 0.5, "call_gas_cap": 0}
     with asker(long_ledger, "preconf", **options) as client:
         loops = block(accounts={BEACON_ROOTS: {"code": LOOP}})
@@ -172,7 +172,7 @@ def test_many_overridden_slots_are_simulated(preconf: Asker, ethereum: Asker) ->
 
 
 def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
-    """A balance asked for after a long simulation is answered before it."""
+    """A balance requested after a long simulation is returned before it."""
     long = request(
         "eth_simulateV1",
         {"blockStateCalls": [block({"to": A1}, accounts={A1: {"code": LOOP}})]},

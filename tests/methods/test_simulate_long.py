@@ -1,4 +1,4 @@
-"""Params of eth_simulateV1 that are read on a thread: the same requests, the same refusals."""
+"""Params of eth_simulateV1 that are read on a thread: the same requests, the same errors."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from support.strategies.simulation_strategy import ODD, ODD_OVERRIDES, SLOTS
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Nearly everything counts as long."""
+    """Treat nearly everything as long."""
     with monkeypatch.context() as patch, nearly_all_is_long():
         yield patch
 

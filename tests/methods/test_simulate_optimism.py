@@ -80,7 +80,7 @@ def test_base_fee_follows_the_parameters_of_the_parent(client: Asker) -> None:
         int(first["baseFeePerGas"], 16), 0, GAS_LIMIT, 6, 50
     )
     low = simulate(client, block(baseFeePerGas="0x5"), block(), validation=True)
-    assert low[1]["baseFeePerGas"] == "0xa"  # the lowest that the parent names
+    assert low[1]["baseFeePerGas"] == "0xa"  # the minimum in the parent's extra data
 
 
 def test_each_call_has_the_footprint_of_the_least_data(client: Asker) -> None:
@@ -91,7 +91,7 @@ def test_each_call_has_the_footprint_of_the_least_data(client: Asker) -> None:
 
 @pytest.mark.parametrize("validation", [False, True])
 def test_fees_go_to_the_vaults_and_none_to_l1(client: Asker, validation: bool) -> None:
-    """Coinbase and base fee vault are paid, and nothing is lost or made."""
+    """Coinbase and base fee vault are paid, and the total supply is unchanged."""
     coinbase = bytes.fromhex("fe" * 20)
     watched = [bytes.fromhex(A0[2:]), coinbase, BASE_FEE_VAULT, L1_FEE_VAULT, OPERATOR_FEE_VAULT]
     probes = {f"0x{0xB0 + i:040x}": vault for i, vault in enumerate(watched)}

@@ -1,4 +1,4 @@
-"""What holds for every simulation, on both rule sets."""
+"""Invariants of every simulation, on both rule sets."""
 
 from hypothesis import given
 
@@ -25,7 +25,7 @@ def test_a_block_uses_the_gas_of_its_calls(chain: Chain, requests: list[BlockReq
 
 
 def supply(overlay: Overlay, number: int) -> int:
-    """How much more ether there is than at the last time."""
+    """Return the change of the total supply since the last call."""
     changes = overlay.take(number).accounts
     return sum(
         (0 if after is None else after.balance) - (0 if before is None else before.balance)
@@ -35,7 +35,7 @@ def supply(overlay: Overlay, number: int) -> int:
 
 @given(requests=blocks())
 def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockRequest]) -> None:
-    """Only the base fee of a priced call is burned, and only where no vault receives it."""
+    """Only the base fee of a priced call is burned, and only without a vault that receives it."""
     asked = priced(requests)
     request = SimulationRequest(asked, state_roots=False)
     view = chain.ledger.view()
@@ -45,7 +45,7 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
             base, view.state(base), view.unused, request, SimulationLimits()
         )
         accounts().apply_to(simulated_chain.overlay, base.rules.engine_name)
-        supply(simulated_chain.overlay, view.unused)  # what overrides make is not counted
+        supply(simulated_chain.overlay, view.unused)  # balances from overrides are not counted
         burns = simulated_chain.profile.optimism is None
         places = timeline(asked, base.number, base.header.timestamp, 12, 256)
         burned = 0

@@ -1,7 +1,7 @@
-"""Receipts of simulated blocks before Byzantium hold state roots, as those of real blocks do.
+"""Receipts of simulated blocks before Byzantium have state roots, like those of real blocks.
 
-A real block simulated anew on its parent has the receipts that it has in the chain: its calls
-are its transactions, and its `receiptsRoot` was made by whoever made the chain.
+A real block simulated again on its parent must have the receipts of the chain: its calls are its
+transactions, and its `receiptsRoot` was made by the chain's author.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ BEFORE_BYZANTIUM = {"example": range(1, 3), "published": range(1, 9)}
 def chain(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Asker, range]]:
-    """A client of a chain, and which of its blocks come before Byzantium."""
+    """A client of a chain, and the chain's blocks before Byzantium."""
     files: ChainFiles = request.getfixturevalue(request.param)
     folder = tmp_path_factory.mktemp("receipts") / "store"
     import_files(files.genesis, files.chain, folder, files.fork_choice, lambda _: None)
@@ -45,7 +45,7 @@ def test_a_real_block_simulated_anew_has_its_real_receipts(chain: tuple[Asker, r
 
 
 def again(block: dict[str, object]) -> object:
-    """A payload that asks for what a block has done."""
+    """A payload that repeats the transactions of a block."""
     transactions = block["transactions"]
     assert isinstance(transactions, list)
     calls = [

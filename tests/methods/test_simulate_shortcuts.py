@@ -1,4 +1,4 @@
-"""Where simulations take a short way, it leads to where the long one does."""
+"""Shortcuts of simulations give the same results as the full path."""
 
 import json
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def noting(steps: Steps[T], handed_out: list[Work | None]) -> Steps[T]:
-    """The same steps; what they hand out is noted."""
+    """Pass steps through and record their yielded values."""
     found = None
     try:
         while True:
@@ -50,11 +50,11 @@ def noting(steps: Steps[T], handed_out: list[Work | None]) -> Steps[T]:
         return result
 
 
-# --- Texts that the engine writes ------------------------------------------------------
+# --- Texts written by the engine -------------------------------------------------------
 
 
 def plain_text(block: SimulatedBlock) -> dict[str, Any]:
-    """A block as JSON, written value by value; failures as `preconf` tells of them left out."""
+    """A block as JSON, written value by value, without failures that only `preconf` reports."""
     sealed = block.block
     header, transactions = sealed.header, sealed.transactions()
     place = {
@@ -112,7 +112,7 @@ def test_blocks_are_written_as_they_are_value_by_value(
     assert written == [plain_text(block) for block in found]
 
 
-# --- Calls that the engine judges ------------------------------------------------------
+# --- Calls checked by the engine -------------------------------------------------------
 
 AMOUNTS = st.one_of(st.integers(0, 60), st.sampled_from([10**18 - 1, 10**18, 10**18 + 1, 2**255]))
 DATA = st.one_of(
@@ -123,7 +123,7 @@ DATA = st.one_of(
 
 @st.composite
 def unpriced_calls(draw: st.DrawFn) -> CallRequest:
-    """Calls that offer nothing for gas, many of them for lack of one thing or another."""
+    """Calls that offer nothing for gas, many of them invalid in some way."""
     to = draw(st.sampled_from([*PEOPLE, *CONTRACTS, None]))
     call = Call(to, 0, draw(st.sampled_from([*PEOPLE, b"\x99" * 20])), draw(DATA), draw(AMOUNTS))
     gas = st.one_of(st.none(), st.integers(20_000, 70_000), st.sampled_from([0, 10**6, 10**9]))
@@ -131,7 +131,7 @@ def unpriced_calls(draw: st.DrawFn) -> CallRequest:
 
 
 def at_once(requests: list[CallRequest]) -> PlainCalls:
-    """The same calls as the engine takes them together."""
+    """Run the calls in one call of the engine."""
     calls = ((each.call, each.gas) for each in requests)
     return plain_calls(*((call.sender, call.to, call.value, call.data, gas) for call, gas in calls))
 
@@ -139,7 +139,7 @@ def at_once(requests: list[CallRequest]) -> PlainCalls:
 def outcome(
     chain: Chain, calls: Sequence[CallRequest] | PlainCalls, *, validation: bool, gas: int
 ) -> object:
-    """What comes of a block of these calls and one more, or how it is refused."""
+    """The outcome of a block of these calls and one more, or its error."""
     one_more = CallRequest(Call(PEOPLE[1], 0, PEOPLE[0]), 21_000)
     requests = [BlockRequest(calls, accounts()), BlockRequest([one_more])]
     limits = SimulationLimits(gas=gas)
@@ -163,7 +163,7 @@ def test_plain_calls_mean_the_same_at_once_and_one_by_one(
 
 
 def test_plain_calls_go_on_in_slices(chain: Chain) -> None:
-    """One call a slice, and one that loops: handed out, and the same in the end."""
+    """One call per slice, and one that loops: handed to a thread, with the same result."""
 
     class Short(Pace):
         timeout_us = 500
@@ -186,7 +186,7 @@ def test_plain_calls_go_on_in_slices(chain: Chain) -> None:
     assert any(handed_out)
 
 
-# --- The block that is kept with the one before it -------------------------------------
+# --- The block that is cached with its parent ------------------------------------------
 
 
 def test_the_first_block_is_the_same_whether_it_is_kept_or_made(chain: Chain) -> None:
@@ -216,7 +216,7 @@ def test_blocks_that_are_judged_or_overridden_are_not_kept(chain: Chain) -> None
     assert len({strict.block.header.hash, other.block.header.hash, usual.block.header.hash}) == 3
 
 
-# --- Blocks that are opened like those before them -------------------------------------
+# --- Blocks that begin like their predecessors ------------------------------------------
 
 SAID = st.sampled_from(
     [
@@ -232,7 +232,7 @@ SAID = st.sampled_from(
 def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
     chain: Chain, said: list[BlockOverrides | None], validation: bool
 ) -> None:
-    """Of a block whose number is stated something is said, even if it is what it would be."""
+    """A block with an explicit number is treated differently, even if the number is the default."""
     view = chain.ledger.view()
     base = view.latest
     view.close()

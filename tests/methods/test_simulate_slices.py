@@ -1,7 +1,7 @@
-"""How long simulations and long calls hold the loop, counted in work and not in time.
+"""How long simulations and long calls block the loop, counted in work instead of time.
 
-The pace of these tests is over at every look, so that steps stop wherever others
-may have their turn; what was done between two stops is counted.
+The pace in these tests expires at every check, so that steps stop wherever others may have their
+turn; the work between two stops is counted.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from support.servers.asking import ANYBODY
 
 
 class Over(Pace):
-    """Others should always have their turn."""
+    """A pace that always yields to others."""
 
     def is_over(self) -> bool:
         return True
 
 
 def longest(steps: Steps[Any], done: Callable[[], int]) -> tuple[int, Any]:
-    """The most that was done between two stops, and what came of the steps."""
+    """The maximum work between two stops, and the result of the steps."""
     stops = [done()]
     try:
         while True:
@@ -103,7 +103,7 @@ def rounds_of(service: Service, body: bytes) -> list[float]:
             begun = time.thread_time()
 
     gc.collect()
-    gc.disable()  # it would look at what all tests before have left behind
+    gc.disable()  # it would traverse the objects of all previous tests
     try:
         asyncio.run(watch())
     finally:

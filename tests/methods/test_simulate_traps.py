@@ -1,4 +1,4 @@
-"""Where an engine goes wrong easily, one test each (and the order of checks, and moves)."""
+"""Known pitfalls of engines, one test each (and the order of checks, and moved precompiles)."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_the_last_nonce_wraps_and_is_hashed_as_it_was(preconf: Asker) -> None:
         ({"maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x2"}, -32602),
         ({"maxFeePerGas": "0x1"}, -38012),
         ({"maxFeePerGas": "0xffffffffff", "gas": "0x1", "to": None, "data": "0x" + "00" * 49153},
-         -38025),  # before the gas, of which there is too little
+         -38025),  # before the gas, which is insufficient
         ({"maxFeePerGas": "0xffffffffffff", "value": hex(ETHER), "gas": "0x1"}, -38014),
         ({"maxFeePerGas": "0xffffffff", "gas": "0x5207"}, -38013),
         ({"maxFeePerGas": "0xffffffff", "gas": "0x61a8", "data": "0x" + "01" * 101}, -32603),
@@ -110,14 +110,14 @@ def test_warm_addresses_do_not_move_with_precompiles(preconf: Asker) -> None:
 
 
 def test_gas_at_moved_and_vacated_precompiles(preconf: Asker) -> None:
-    """Moved, it costs what it did; where it was, there is an account without code."""
+    """Moved, its cost is unchanged; its old address is an account without code."""
     moved = {IDENTITY: {"movePrecompileToAddress": ELSEWHERE}}
 
     def gas(to: str, accounts: dict[str, Any]) -> int:
         called = code(0, 0, 32, 0, bytes.fromhex(to[2:]), "GAS", "STATICCALL", "POP")
         return call_gas(preconf, called, accounts)
 
-    price = 15 + 3  # and for each word
+    price = 15 + 3  # plus the price per word
     assert gas(IDENTITY, {}) - gas(IDENTITY, moved) == price
     assert gas(ELSEWHERE, moved) - gas(ELSEWHERE, {}) == price
     assert gas(ELSEWHERE, {}) - gas(IDENTITY, moved) == 2500  # cold, and warm
@@ -317,7 +317,7 @@ def test_precompiles_fail_in_the_words_that_clients_know(preconf: Asker) -> None
 
 
 def test_blobs_of_a_legacy_call_run_and_do_not_count(preconf: Asker) -> None:
-    """It is shown as a legacy transaction, which has no blobs; as in geth."""
+    """It is returned as a legacy transaction, which has no blobs; as in geth."""
     call = {"from": A0, "to": A1, "gasPrice": "0x0", "maxFeePerBlobGas": "0x1"}
     call |= {"blobVersionedHashes": [BLOB_HASH]}  # type: ignore[dict-item]
     accounts = funded(A0) | {A1: {"code": returning(0, "BLOBHASH")}}

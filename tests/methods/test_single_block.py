@@ -1,4 +1,4 @@
-"""The fast path of a single block against the way of any simulation."""
+"""The fast path of a single block, compared with the ordinary path of simulations."""
 
 import json
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ MORE = st.fixed_dictionaries(
 def client_ledger(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ledger]:
-    """Of chains with and without queues of requests, on Ethereum and on an OP chain."""
+    """Ledgers of chains with and without queues of requests, on Ethereum and on an OP chain."""
     folder: Path = tmp_path_factory.mktemp("chain")
     store = folder / "store"
     if request.param == "cancun":
@@ -87,22 +87,22 @@ def client_ledger(
 
 @pytest.fixture(scope="module")
 def client(client_ledger: Ledger) -> Iterator[Asker]:
-    """A client of a service over the chain."""
+    """A client of a service on the chain."""
     with asker(client_ledger) as made:
         yield made
 
 
 def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple[bytes, bytes]:
-    """The answer by the fast path where it has one, and without it."""
+    """The response by the fast path if it has one, and without it."""
     return all_both_ways(client, [block], at)
 
 
 def all_both_ways(
     client: Asker, blocks: list[dict[str, Any]], at: str = "latest"
 ) -> tuple[bytes, bytes]:
-    """The answers for several blocks, by the fast path and without it."""
+    """The responses for several blocks, by the fast path and without it."""
     body = request("eth_simulateV1", {"blockStateCalls": blocks}, at)
-    client.reply(body)  # from now on the block after this one is kept
+    client.reply(body)  # from now on the block after this one is cached
     short = client.reply(body).body
     with pytest.MonkeyPatch.context() as patch:
         for module in (simulate_methods, simulation):
@@ -167,11 +167,11 @@ def test_a_simulation_without_calls_or_overrides_is_a_block_like_others(client: 
 def test_single_block_does_take_the_fast_path(
     client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Except where requests wait in contracts, which is for the long way."""
+    """Except if requests wait in contracts, which need the ordinary path."""
     block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
     both_ways(client, block)
     monkeypatch.setattr(Scheduler, "run", None)
-    with thresholds(single_block_us=100_000):  # nothing is preempted for as long
+    with thresholds(single_block_us=100_000):  # long enough that nothing is preempted
         found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
     assert ("code" in found) == ("long_chain" in request.node.name)
 

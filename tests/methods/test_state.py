@@ -18,7 +18,7 @@ WHO = "0x" + ALICE.hex()
 
 
 class Waiting:
-    """A pool in which transactions of some senders wait."""
+    """A pool with waiting transactions of some senders."""
 
     def __init__(self, nonces: dict[bytes, int]) -> None:
         self._nonces = nonces

@@ -1,4 +1,6 @@
-"""eth_subscribe on a chain that grows index by index: what comes, in which form, and from where."""
+"""eth_subscribe on a chain that grows index by index: events, their forms, and starting
+positions.
+"""
 
 import asyncio
 import json
@@ -30,7 +32,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 
 class Served:
-    """A service on a chain, as one worker has it."""
+    """A service on a chain, like that of one worker."""
 
     def __init__(self, chain: PreconfirmingChain, subscriptions: int = 256) -> None:
         options = settings_with("ethereum", subscriptions=subscriptions)
@@ -55,7 +57,7 @@ def serving(
 
 
 def count(chain: PreconfirmingChain, *values: int) -> None:
-    """The next index, with a log for each value."""
+    """Add the next index, with a log for each value."""
     chain.extend([chain.pay(COUNTER, value) for value in values])
 
 
@@ -205,7 +207,7 @@ def test_a_client_resumes_inside_a_block_without_gap_or_repeat(chain: Preconfirm
         count(chain, 4)
         chain.begin()
         every = await client.notices(4)
-        workers = [Served(chain) for _ in range(4)]  # or processes, one after the other
+        workers = [Served(chain) for _ in range(4)]  # or consecutive processes
         for seen, another in enumerate(workers):
             again = another.connect()
             cursor = {"cursor": every[seen]["cursor"]}
@@ -347,7 +349,7 @@ def test_the_filters_of_subscriptions_are_bounded_in_bytes(chain: PreconfirmingC
 
 
 def test_nothing_comes_before_the_reply_with_its_id(chain: PreconfirmingChain) -> None:
-    """Also where the reply waits: a batch of which another request takes long."""
+    """Also if the reply waits: in a batch with another, slow request."""
 
     async def test(served: Served) -> None:
         client, other = served.connect(), served.connect()

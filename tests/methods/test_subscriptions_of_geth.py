@@ -1,4 +1,4 @@
-"""Subscriptions and filters as geth answers: what it refuses, and the form of what it sends.
+"""Subscriptions and filters compared with geth: its errors, and the form of its notifications.
 
 `subscriptions_of_geth.json` was recorded from geth v1.17.2 with `--dev`, over WebSocket.
 """
@@ -18,7 +18,7 @@ from support.servers.sessions import Connection
 
 Json = Any
 RECORDED = json.loads(Path(__file__).with_name("subscriptions_of_geth.json").read_text("utf-8"))
-# Where geth passes on the words of its decoder, or names no argument, ours say what is wrong.
+# If geth forwards its decoder's text, or names no argument, foreblock's text names the error.
 OTHER_WORDS = (
     "json: cannot unmarshal", "missing value for required", "hex has invalid length",
     "hex string without 0x prefix", "invalid topic(s)", "invalid address",
@@ -26,7 +26,7 @@ OTHER_WORDS = (
 
 
 def asked(folder: Path, *requests: tuple[str, list[Json]]) -> list[Json]:
-    """The answers of a service to requests on one connection."""
+    """The responses of a service to requests on one connection."""
     chain = PreconfirmingChain(folder / "store")
     options = Settings(dialect="ethereum")
     scheduler = make_scheduler(options)
@@ -87,7 +87,7 @@ def test_notifications_have_the_form_of_geth(tmp_path: Path, name: str, params: 
         if isinstance(theirs["result"], str):
             assert len(ours["result"]) == len(theirs["result"])
             return
-        # A field of a fork that neither chain has is null there and left out here.
+        # A field of a fork that neither chain has is null there and omitted here.
         assert set(ours["result"]) == set(theirs["result"]) - {"slotNumber"}
         for field, value in theirs["result"].items():
             if field != "slotNumber":

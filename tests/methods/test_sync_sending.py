@@ -27,7 +27,7 @@ UNHURRIED = float(PATIENCE)
 
 
 class Sequencer:
-    """Takes transactions, and puts them into the chain when a test says so."""
+    """Accepts transactions, and includes them in the chain on a test's command."""
 
     def __init__(self, chain: PreconfirmingChain) -> None:
         self.chain = chain
@@ -49,7 +49,7 @@ class Sequencer:
 
 
 class RecordingLedger(Ledger):
-    """Keeps all views that it gave."""
+    """Records all its views."""
 
     def __init__(self, *args: Any, **names: Any) -> None:  # noqa: ANN401, of a ledger
         super().__init__(*args, **names)
@@ -219,7 +219,7 @@ def test_refusals_are_those_of_sending(chain: PreconfirmingChain) -> None:
 
 
 def test_waiting_holds_no_view(chain: PreconfirmingChain) -> None:
-    """Else the store could not reuse what the view sees."""
+    """Otherwise the store could not reuse the pages of the view."""
 
     async def act(scene: Scene) -> None:
         transaction = chain.pay()

@@ -1,4 +1,4 @@
-"""Traces: as geth gave them for the published chain, and what bounds them."""
+"""Traces: equal to geth's for the published chain, and their bounds."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ MISSING = "0x" + "00" * 31 + "01"
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, dict[str, Any]]:
-    """geth's answers by tracer and block."""
+    """geth's responses by tracer and block."""
     found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(RECORDED.read_bytes()))
     return found
 
@@ -75,7 +75,7 @@ def test_traces_equal_those_of_geth(
 def test_calls_of_random_code_equal_those_of_geth(
     published_ledger: Ledger, recorded: dict[str, Any]
 ) -> None:
-    """Code that ends in every way, on blocks of all forks; access lists too."""
+    """Code with every kind of end, on blocks of all forks; access lists too."""
     kinds = set()
     with asker(published_ledger, "ethereum") as client:
         for name, params, expected in recorded["calls of random code"]:
@@ -136,7 +136,7 @@ def test_refusals_have_the_words_of_geth(
 
 
 def looping(gas: int) -> list[Any]:
-    """A call that never ends by itself."""
+    """An endless call."""
     to = "0x" + "aa" * 20
     call = {"to": to, "gas": hex(gas)}
     return [call, "latest", {"stateOverrides": {to: {"code": LOOP}}}]
@@ -154,7 +154,7 @@ def test_a_trace_that_is_too_long_is_an_error_that_says_the_limit(
 
 def test_frames_are_bounded_as_well(published_ledger: Ledger) -> None:
     to = "0x" + "aa" * 20
-    # Calls the identity precompile with 32 bytes for ever.
+    # Calls the identity precompile with 32 bytes in an endless loop.
     code = "0x5b6000600060206000600060045af1506000" + "56"
     with asker(published_ledger, "ethereum", trace_output=1_000_000) as client:
         options = CONFIGS["calls"] | {"stateOverrides": {to: {"code": code}}}
@@ -214,7 +214,7 @@ def test_a_short_trace_with_a_long_text_is_sent_in_pieces(published_ethereum: As
 
 @pytest.fixture
 def unhurried() -> Iterator[None]:
-    """Work in place is not stopped, however busy the machine is."""
+    """Do not interrupt inline work, however busy the machine is."""
     long_us, seconds = 60_000_000, 60.0
     longer = structs.replace(
         THRESHOLDS,
@@ -246,7 +246,7 @@ def test_short_traces_use_no_thread(published_ledger: Ledger) -> None:
 
 
 def test_a_trace_in_place_is_judged_on_a_thread() -> None:
-    """It may have been stopped by its place, and before it missed all the state that it will."""
+    """It may have been stopped inline before it had reported all the state that it lacks."""
     work = traces.call(Mock(), traces.Tracer("calls"), TraceBounds(1_000, timeout_us=10))
     for raised, expected in (
         (StateMissing(MissingKeys()), StateMissing),

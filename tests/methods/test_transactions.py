@@ -1,4 +1,4 @@
-"""Transactions by hash and by place, sealed and pre-confirmed, and how many a block has."""
+"""Transactions by hash and by position, sealed and pre-confirmed, and counts per block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def client(chain: PayingChain) -> Iterator[Asker]:
 
 
 def test_transaction_is_that_of_its_block(chain: PayingChain, client: Asker) -> None:
-    """Blocks are held against published ones elsewhere."""
+    """Other tests compare blocks with published ones."""
     for name in ("pending", chain.hash):
         shown = client.ask("eth_getBlockByHash", chain.hash, True)["transactions"]
         assert [each["hash"] for each in shown] == [ran.hash for ran in chain.ran]

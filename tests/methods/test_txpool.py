@@ -1,7 +1,7 @@
-"""The pool as JSON: in geth's forms, in steps, and honest where the writer does not answer.
+"""The pool as JSON: in geth's forms, in steps, and with an error if the writer does not answer.
 
-`geth_pool.json` holds transactions of all types that can wait, and what geth 1.17.2 answered
-with them in its pool.
+`geth_pool.json` has transactions of all types that can wait, and geth 1.17.2's responses with them
+in its pool.
 """
 
 import json
@@ -25,7 +25,7 @@ UNAVAILABLE = error(-32002, "the transaction pool does not respond; try again la
 
 
 def geth_pool() -> ToyPool:
-    """The transactions of geth's pool; some of them wait for a nonce."""
+    """The transactions of geth's pool; some of them have a nonce gap."""
     transactions = [decode_transaction(bytes.fromhex(raw[2:])) for raw in GETH["sent"]]
     queued = {
         each["hash"]
@@ -92,7 +92,7 @@ def test_full_pool_is_shown_whole(long_ledger: Ledger) -> None:
 
 
 def test_status_is_known_until_the_block_seals(tmp_path: Path) -> None:
-    """As of a node whose pool forgets a transaction with its block, not with its flashblock."""
+    """Like a node whose pool removes a transaction with its block, not with its flashblock."""
     chain, pool = PreconfirmingChain(tmp_path / "store"), ToyPool()
     chain.begin()
     sent = chain.pay()
@@ -111,7 +111,9 @@ def test_status_is_known_until_the_block_seals(tmp_path: Path) -> None:
 
 
 def test_an_ordinary_node_has_preconfirmed_transactions_in_its_pool(tmp_path: Path) -> None:
-    """As geth and anvil: what is sent waits, and is shown, until a block has it."""
+    """Like geth and anvil: a sent transaction waits in the pool, visibly, until a block includes
+    it.
+    """
     chain, pool = PreconfirmingChain(tmp_path / "store"), ToyPool()
     chain.begin()
     sent = [chain.pay() for _ in range(3)]
@@ -119,7 +121,7 @@ def test_an_ordinary_node_has_preconfirmed_transactions_in_its_pool(tmp_path: Pa
     ledger = Ledger(chain.store, clock=chain.clock)
 
     def shown(client: Asker) -> list[str]:
-        """The hashes in each of the answers."""
+        """The hashes in each of the responses."""
         content, own = client.ask("txpool_content"), client.ask("txpool_contentFrom", sender)
         lines = client.ask("txpool_inspect")["pending"]
         number = int(client.ask("txpool_status")["pending"], 16)

@@ -1,4 +1,4 @@
-"""The digests of typed data, as viem and ethers make them; `tests/clients/typed_data.mjs`."""
+"""The digests of typed data, compared with viem and ethers; `tests/clients/typed_data.mjs`."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ MAIL_DIGEST = "be609aee343fb3c4b28e1df9e632fca64fcfaede20f02e86244efddf30957bd2"
 
 
 def digest(data: object, pace: Pace = UNHURRIED) -> str:
-    """The digest, however many slices it takes."""
+    """The digest, for any number of slices."""
     steps = digest_of(read_typed_data(data), pace)
     try:
         while True:
@@ -104,7 +104,7 @@ def test_a_null_struct_is_a_word_of_zeros() -> None:
 
 
 class Hurried(Pace):
-    """A slice that is over at once."""
+    """A slice that is over immediately."""
 
     def is_over(self) -> bool:
         return True
@@ -167,7 +167,7 @@ def test_accounts_of_the_chain_sign(tmp_path: Path) -> None:
         for name in ("eth_signTypedData_v4", "eth_signTypedData", "eth_signTypedData_v3"):
             assert client.ask(name, who, MAIL) == signed
         assert client.ask("eth_signTypedData_v4", who, json.dumps(MAIL)) == signed
-        large = one("uint256", 2**255 + 1)  # a JSON number that no float holds
+        large = one("uint256", 2**255 + 1)  # a JSON number that no float represents
         assert client.ask("eth_signTypedData_v4", who, large) == client.ask(
             "eth_signTypedData_v4", who, one("uint256", str(2**255 + 1))
         )

@@ -1,4 +1,4 @@
-"""A chain whose rules are not known from a block on: what is answered, and what is not."""
+"""A chain with unknown rules from a block on: the methods that still respond, and the others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,7 +115,7 @@ def test_another_version_tries_again(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_fast_path_answers_nothing(folder: Path) -> None:
-    """The same requests over and over: what was short once is not answered beside the rule."""
+    """Repeated requests: a formerly fast request does not bypass the rule."""
     put(folder, RulesEnd(SINCE, "fork lagoon"))
     ledger = Ledger.open(str(folder))
     with asker(ledger) as client:

@@ -1,4 +1,4 @@
-"""What accounts send and sign through the service, with keys and without."""
+"""Transactions and signatures of accounts through the service, with keys and without."""
 
 import json
 from contextlib import closing
@@ -51,11 +51,11 @@ def test_an_account_sends_and_everything_is_filled_in(tmp_path: Path) -> None:
 
 
 def test_a_transaction_is_prepared_in_one_step_after_a_new_block(tmp_path: Path) -> None:
-    """What has to wait for its turn cannot be sent while its request is answered."""
+    """A request cannot wait for its turn between preparation and sending."""
     keys = Keys({each.address: each.secret for each in ACCOUNTS})
     raw = Raw(json.dumps([{"from": ALICE, "to": NOBODY, "value": "0x1"}]).encode())
     with dev_service(tmp_path) as (chain, client):
-        client.ask("eth_sendTransaction", {"from": BOB, "to": NOBODY})  # whose fee is read now
+        client.ask("eth_sendTransaction", {"from": BOB, "to": NOBODY})  # its fee is read now
         filling = FillMethods(
             Settings(dialect="ethereum"), scheduler(1_000), InProcess(chain), PriorityFees()
         )
@@ -119,7 +119,7 @@ def test_transactions_at_once_have_different_nonces(tmp_path: Path) -> None:
 
 
 def test_a_nonce_that_another_worker_took_is_left_to_it(tmp_path: Path) -> None:
-    """The hint of this worker is old: the next nonce is tried, and nothing is replaced."""
+    """The hint of this worker is outdated: it tries the next nonce, and replaces nothing."""
     with dev_service(tmp_path, mining="manual") as (chain, client):
         chain.submit(send(ACCOUNTS[0], 0))
         real, told = chain.sequencer.next_nonce, []

@@ -1,9 +1,9 @@
-"""vmTrace and replays, beside Besu's published cases and geth's struct logs.
+"""vmTrace and replays, compared with Besu's published cases and geth's struct logs.
 
 `besu_traces.json.gz` has the chain of Besu's tests for `trace_*` (Istanbul, 33 blocks) as signed
-transactions, and requests with the answers that Besu gives, which follow OpenEthereum: from
+transactions, and requests with Besu's responses, which follow OpenEthereum: from
 `ethereum/api/src/test/resources/.../jsonrpc/trace` of hyperledger/besu at 3fd224e2 (Apache-2.0).
-Struct logs of the published chain are geth's, as `test_traces` shows.
+Struct logs of the published chain are geth's, see `test_traces`.
 """
 
 import gzip
@@ -30,7 +30,7 @@ AS_ONE_TRANSACTION = {
     for number in ("04", "0e", "15", "16")
     for kind in ("trace", "stateDiff", "vmTrace")
 }
-# The full price of what the gas does not last for: here as geth counts it.
+# The full price of an instruction that runs out of gas: here as in geth.
 UNPAID = {
     "trace_replayBlockTransactions_all_0x1E",
     *(
@@ -57,7 +57,7 @@ def besu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 
 def plain(vm_trace: dict[str, Any] | None, *, unpaid: bool, place: str = "") -> Any:  # noqa: ANN401, JSON
-    """A trace without what erigon adds, which is right."""
+    """A trace without erigon's extra fields, which are correct."""
     if vm_trace is None:
         return None
     ops = []
@@ -74,7 +74,7 @@ def plain(vm_trace: dict[str, Any] | None, *, unpaid: bool, place: str = "") -> 
 
 
 def comparable(result: dict[str, Any], *, unpaid: bool) -> dict[str, Any]:
-    """A result without what Besu has otherwise: results of failures, and texts of errors."""
+    """A result without fields that differ in Besu: results of failures, and texts of errors."""
     shown: dict[str, Any] = json.loads(json.dumps(result))
     shown["vmTrace"] = plain(shown["vmTrace"], unpaid=unpaid)
     if shown.pop("revertReason", None) or any(
@@ -105,7 +105,7 @@ def test_answers_are_those_of_besu(besu: Asker, name: str) -> None:
 
 
 def steps_of(vm_trace: dict[str, Any], depth: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The entries of all frames, in the order in which they ran."""
+    """The entries of all frames, in execution order."""
     for op in vm_trace["ops"]:
         yield depth, op
         if op["sub"] is not None:
@@ -138,15 +138,15 @@ def test_instructions_of_random_calls_are_those_of_struct_logs(ethereum: Asker) 
 
 
 def compare_steps(vm_trace: dict[str, Any], logs: list[dict[str, Any]]) -> set[str]:
-    """What geth shows before an instruction is what Parity shows after the one before.
+    """Compare geth's values before an instruction with Parity's after the previous one.
 
-    The names of all instructions that ran.
+    Returns the names of all executed instructions.
     """
     entries = list(steps_of(vm_trace))
     shown = [log for log in logs if not is_left_out(log)]
     place = 0
     for depth, op in entries:
-        # Struct logs also have the end of a code that has no STOP.
+        # Struct logs also have the end of code without STOP.
         while shown[place]["depth"] != depth or shown[place]["pc"] != op["pc"]:
             assert shown[place]["op"] == "STOP"
             place += 1
@@ -165,7 +165,7 @@ def compare_steps(vm_trace: dict[str, Any], logs: list[dict[str, Any]]) -> set[s
 
 
 def is_left_out(log: dict[str, Any]) -> bool:
-    """Whether the instruction is none of the fork, or the stack or the memory does not fit it."""
+    """Return whether the instruction is undefined in the fork, or lacks stack or memory."""
     why = log.get("error", "")
     ends = log["op"] in ("STOP", "RETURN", "REVERT", "SELFDESTRUCT")
     unknown = log["gasCost"] == 0 and not why and not ends
@@ -200,7 +200,7 @@ def test_instructions_are_bounded_like_every_trace(long_ledger: Ledger) -> None:
 
 
 def test_a_signed_transaction_is_traced_and_not_sent(besu: Asker) -> None:
-    raw = BESU["blocks"][1][0]  # a nonce that was used
+    raw = BESU["blocks"][1][0]  # a used nonce
     found = besu.ask("trace_rawTransaction", raw, ["trace"])
     assert found["code"] == -32000
     assert "nonce" in found["message"]

@@ -1,4 +1,4 @@
-"""debug_executionWitness: a block is executed from it alone, and from nothing less."""
+"""debug_executionWitness: a block is executed from it alone, and not from any smaller witness."""
 
 import json
 from collections.abc import Iterator
@@ -26,20 +26,21 @@ LONG_CONFIG = json.loads(made.genesis())["config"]
 
 # Sets the slot of the first word of its input to the second.
 KEEPER = bytes.fromhex(code(32, "CALLDATALOAD", 0, "CALLDATALOAD", "SSTORE")[2:])
-# Reads the hash of the block so many before this one as its input says.
+# Reads the hash of the block that is this many blocks before the current one.
 ASKER = bytes.fromhex(code(0, "CALLDATALOAD", "NUMBER", "SUB", "BLOCKHASH", 0, "SSTORE")[2:])
-# Gives all it has to the address in its input, and in the transaction that made it is no more.
+# Transfers its balance to the address in its input, and destroys itself in its creation
+# transaction.
 GIVER = bytes.fromhex(code("CALLER", "SELFDESTRUCT")[2:])
 
 
 def deploying(runtime: bytes) -> bytes:
-    """Code that makes a contract of this code, of up to 32 bytes."""
+    """Init code that deploys this code, of up to 32 bytes."""
     padded = runtime.ljust(32, b"\0")
     return bytes.fromhex(code(padded, 0, "MSTORE", len(runtime), 0, "RETURN")[2:])
 
 
 def executed(file: dict[str, Json]) -> str:
-    """The hash of the block that a file ends in."""
+    """The hash of the block that results from a file."""
     return "0x" + execute_witnessed(parse_witness(text_of(file))).hash.hex()
 
 
@@ -117,7 +118,7 @@ def test_hashes_of_earlier_blocks_need_their_headers(chain: PayingChain) -> None
     headers = file["witness"]["headers"]
     assert len(headers) == 4
     assert executed(file) == block["hash"]
-    # The hash is in the header of the next block, so the oldest says nothing new.
+    # The hash is in the header of the next block, so the oldest header adds nothing.
     file["witness"]["headers"] = headers[2:]
     with pytest.raises(MissingHeader) as missing:
         executed(file)

@@ -1,4 +1,4 @@
-"""What the pool refuses before it looks at an account, in the words of geth."""
+"""Transactions that the pool rejects before it reads an account, with geth's messages."""
 
 import pytest
 
@@ -143,7 +143,9 @@ def test_what_is_just_allowed_is_taken(transaction: Transaction) -> None:
 
 
 def test_a_legacy_transaction_without_a_chain_is_taken() -> None:
-    """As that of the deterministic deployer, which puts one contract on every chain (EIP-155)."""
+    """For example that of the deterministic deployer, which deploys one contract on every chain
+    (EIP-155).
+    """
     code = bytes.fromhex(
         "604580600e600039806000f350fe7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
         "e03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3"

@@ -93,7 +93,7 @@ def test_nothing_differs_between_equal_blocks_and_everything_between_others() ->
         (0, 0, 10**9, 10**9),  # idle: the floor
         (80_000_000, 0, 10**9, 10**9),  # the target
         (160_000_000, 0, 10**9, 1_010_000_000),
-        (0, 160_000_000, 10**9, 1_010_000_000),  # crowded by data
+        (0, 160_000_000, 10**9, 1_010_000_000),  # congested by data
         (0, 0, 2 * 10**9, 1_980_000_000),
     ],
 )

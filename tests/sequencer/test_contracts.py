@@ -1,4 +1,4 @@
-"""The compiled contracts are those of the sources, and keep their variables where others look."""
+"""The compiled contracts match their sources, and their storage layout matches its readers."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# op-stack: where execution reads the attributes; bytes from the low end of the slot.
+# op-stack: the slots from which execution reads the attributes; bytes from the low end of the slot.
 L1_BLOCK_SLOTS = {
     "number": (0, 0, "t_uint64"),
     "timestamp": (0, 8, "t_uint64"),
@@ -66,7 +66,7 @@ def test_attributes_have_the_types_that_are_read(
 
 @pytest.mark.heavy
 def test_committed_output_is_what_the_sources_compile_to(checkout: Path, tmp_path: Path) -> None:
-    """Needs node, and npm once to fetch the compiler; skipped aloud where it cannot."""
+    """Requires node, and npm once to fetch the compiler; otherwise skipped with a message."""
     folder = tmp_path / "contracts"
     shutil.copytree(checkout / "contracts", folder, ignore=shutil.ignore_patterns("node_modules"))
     install_compiler(checkout / "contracts", folder)
@@ -82,7 +82,7 @@ def test_committed_output_is_what_the_sources_compile_to(checkout: Path, tmp_pat
 
 
 def install_compiler(source: Path, folder: Path) -> None:
-    """The locked compiler, from where `npm ci` put it before or from the registry."""
+    """The locked compiler, from a previous `npm ci` or from the registry."""
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             pytest.skip(f"contracts NOT recompiled: {tool} is missing")

@@ -1,4 +1,4 @@
-"""The genesis of a dev chain, and that its file begins the same chain."""
+"""The genesis of a dev chain; its file begins the same chain."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_header_of_block_0(tmp_path: Path) -> None:
 
 
 def test_block_0_of_the_default_chain_is_always_the_same(tmp_path: Path) -> None:
-    """Chains that are kept begin with it: changing this hash cuts them off from an upgrade."""
+    """Stored chains begin with it: a changed hash would break them on upgrade."""
     assert first_header(tmp_path, GENESIS).hash.hex() == BLOCK_0
 
 
@@ -112,7 +112,7 @@ def test_idle_chain_keeps_its_base_fee(tmp_path: Path) -> None:
 
 
 def test_chain_goes_on_from_its_file(tmp_path: Path) -> None:
-    """Two blocks with nothing but their attributes: they import, and nothing gets dearer."""
+    """Two blocks with only their attributes: they import, and prices do not rise."""
     text = genesis_text(GENESIS)
     chain = ChainBuilder(tmp_path / "built", text)
     for number in (1, 2):
@@ -136,7 +136,7 @@ def test_accounts_are_funded_as_chosen() -> None:
     genesis = dev_genesis(replace(DEFAULT, mnemonic=words, accounts=3, balance=7))
     funded = {address for address, each in genesis.accounts.items() if each.balance}
     assert funded == {each.address for each in dev_accounts(words, 3)}
-    # The first account of that mnemonic in every wallet.
+    # The first account of this mnemonic in every wallet.
     first = bytes.fromhex("9858effd232b4033e47d90003d41ec34ecaeda94")
     assert genesis.accounts[first] == GenesisAccount(balance=7 * 10**18)
 

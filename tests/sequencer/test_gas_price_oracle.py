@@ -1,4 +1,4 @@
-"""GasPriceOracle: the same fees as execution charges."""
+"""GasPriceOracle: the same fees as charged by execution."""
 
 import random
 
@@ -12,9 +12,9 @@ from support.each_case import each_case
 from support.payloads.dev_state import ACCOUNTS, ALICE, BOB, Attributes, DevState
 
 ATTRIBUTES = Attributes()
-# With these the L1 fee is the estimate itself: 16 x base fee x scalar is 10^12.
+# With these values the L1 fee is the estimate itself: 16 x base fee x scalar is 10^12.
 PLAIN = Attributes(base_fee=62_500, base_fee_scalar=10**6, blob_base_fee=0)
-SLOPE = 836_500  # wei that a byte of FastLZ adds then
+SLOPE = 836_500  # wei per additional byte of FastLZ
 SIGNATURE = 68
 SMALLEST = 10**8
 
@@ -66,7 +66,7 @@ def test_smallest_fee_with_published_parameters() -> None:
 
 
 def test_bytes_that_do_not_compress() -> None:
-    """The bytes 0 to 255 come to 264, a published length."""
+    """The bytes 0 to 255 compress to 264, a published length."""
     data = bytes(range(256))
     assert estimate(data) == SLOPE * (264 + SIGNATURE) - 42_585_600
     used = PLAIN_STATE.ask(ORACLE, "getL1GasUsed(bytes)", data)
@@ -87,12 +87,12 @@ pieces = st.one_of(
 @example(b"")
 @example(bytes(1_000))
 @example(random.Random(1).randbytes(8_192) * 2)  # one byte too far back to match
-@example(random.Random(1).randbytes(8_191) * 2)  # just near enough
+@example(random.Random(1).randbytes(8_191) * 2)  # just within range
 @example(random.Random(1).randbytes(12))
 @example(random.Random(1).randbytes(200) + bytes(13))
-@example(random.Random(1).randbytes(70_000) + bytes(600))  # places beyond 16 bits
+@example(random.Random(1).randbytes(70_000) + bytes(600))  # positions beyond 16 bits
 def test_length_is_the_engines(data: bytes) -> None:
-    """The engine looks at signed bytes; the oracle adds what a signature will."""
+    """The engine measures signed bytes; the oracle adds the size of a signature."""
     signed = estimated_compressed_size(data)
     if signed > SMALLEST:
         assert estimate(data) == signed + SLOPE * SIGNATURE
@@ -102,7 +102,7 @@ def test_length_is_the_engines(data: bytes) -> None:
 
 @each_case("end", range(8, 24))
 def test_matches_near_the_end_are_the_engines(end: int) -> None:
-    """Which byte a match may begin at and reach to is where implementations part."""
+    """Implementations differ in the limits on the start and the end of a match."""
     noise = random.Random(end).randbytes(300)
     for length in range(3, end + 1):
         data = noise + noise[40 : 40 + length] + noise[100 : 100 + end - length]
@@ -111,7 +111,9 @@ def test_matches_near_the_end_are_the_engines(end: int) -> None:
 
 @given(st.binary(max_size=600), st.sampled_from([b"", bytes(700), b"\x2a\x17" * 90]))
 def test_fee_is_what_execution_charges(noise: bytes, regular: bytes) -> None:
-    """A transaction that is signed, executed and paid for, against its own bytes asked for."""
+    """A transaction that is signed, executed and paid for, compared with the oracle's result for
+    its bytes.
+    """
     state = at(PLAIN)
     data = noise + regular + random.Random(2).randbytes(300)
     message = Message(
@@ -143,7 +145,7 @@ def test_upper_bound_is_one(data: bytes) -> None:
 
 
 def test_large_transaction_can_be_asked_about() -> None:
-    """128 kB, the most that pools take, within the gas that calls get."""
+    """128 kB, the maximum of pools, within the gas limit of calls."""
     data = random.Random(3).randbytes(131_072)
     outcome = PLAIN_STATE.call(ORACLE, "getL1Fee(bytes)", data)
     assert outcome.status == "success"

@@ -1,4 +1,4 @@
-"""L1Block: what the attributes deposit leaves in storage, and what the getters make of it."""
+"""L1Block: the storage after the attributes deposit, and the values of the getters."""
 
 import pytest
 
@@ -105,7 +105,7 @@ def test_earlier_forms_of_the_call_are_unknown(state: DevState) -> None:
 
 
 def test_deposit_needs_about_the_gas_of_public_chains(state: DevState) -> None:
-    """There it takes 46,218, through a proxy and with every slot in use already."""
+    """There it takes 46,218, through a proxy and with all slots already in use."""
     state.deposit(ATTRIBUTES)
     again = Attributes(sequence_number=4, number=25_825_144, base_fee=1, hash=b"\x55" * 32)
     assert 35_000 < state.deposit(again).gas_used < 55_000

@@ -1,4 +1,4 @@
-"""L2ToL1MessagePasser: messages are recorded where proofs look for them."""
+"""L2ToL1MessagePasser: messages are recorded in the slots that proofs use."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def state() -> DevState:
 
 
 def withdrawal_hash(nonce: int, target: bytes, value: int, gas: int, data: bytes) -> bytes:
-    """The specification's hash of a withdrawal that Alice sends."""
+    """The specification's hash of a withdrawal sent by Alice."""
     return keccak256(encode((nonce, number(ALICE), number(target), value, gas, data)))
 
 
@@ -56,6 +56,6 @@ def test_plain_ether_is_a_message_to_oneself(state: DevState) -> None:
 
 
 def test_storage_is_not_empty_at_genesis() -> None:
-    """ERC-1967's slot of the admin, as it is on public chains."""
+    """ERC-1967's admin slot, as on public chains."""
     slot = int.from_bytes(keccak256(b"eip1967.proxy.admin")) - 1
     assert GENESIS.accounts[PASSER].storage == {slot: 0x42 << 152 | 0x18}

@@ -1,4 +1,4 @@
-"""Mnemonics against the published vectors of BIP-39, BIP-32 and the dev accounts of all tools."""
+"""Mnemonics, compared with the published vectors of BIP-39, BIP-32 and the usual dev accounts."""
 
 import hashlib
 
@@ -19,7 +19,7 @@ H = HARDENED
 
 
 def extended(text: str) -> ExtendedKey:
-    """The key in a serialised one (BIP-32), its checksum checked."""
+    """The key in a serialised one (BIP-32), with a verified checksum."""
     alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
     number = 0
     for character in text:
@@ -84,7 +84,7 @@ def test_seeds_and_roots_of_bip_39(mnemonic: str, seed: str, root: str) -> None:
     assert ExtendedKey.master(bytes.fromhex(seed)) == extended(root)
 
 
-# Test vectors 1 to 4 of BIP-32; the last two keep leading zeros.
+# Test vectors 1 to 4 of BIP-32; the last two have leading zeros.
 SEEDS = [
     "000102030405060708090a0b0c0d0e0f",
     "fffcf9f6f3f0edeae7e4e1dedbd8d5d2cfccc9c6c3c0bdbab7b4b1aeaba8a5a2"
@@ -133,7 +133,7 @@ def test_keys_of_bip_32(seed: int, path: tuple[int, ...], key: str) -> None:
 
 
 def test_texts_that_look_alike_are_one_mnemonic() -> None:
-    """NFKD: a letter with its accent and the two of them apart are the same."""
+    """NFKD: a letter with its accent equals the two separate characters."""
     composed, apart = "caf\u00e9 " * 12, "cafe\u0301 " * 12
     assert composed != apart
     assert seed_of(composed) == seed_of(apart)

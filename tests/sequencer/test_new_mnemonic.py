@@ -1,4 +1,4 @@
-"""New mnemonics: the vectors of BIP-39, and the words that anvil makes of numbers."""
+"""New mnemonics: the vectors of BIP-39, and anvil's words for numbers."""
 
 import pytest
 

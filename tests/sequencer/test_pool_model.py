@@ -1,4 +1,4 @@
-"""The pool against a plain model that searches everything anew at each step."""
+"""The pool, compared with a plain model that searches everything at each step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,8 @@ from foreblock.sequencer.transaction_pool import TransactionPool, TransactionPoo
 from foreblock.types import estimated_compressed_size
 from support.chains.sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
 
-# A transfer has some 110 bytes. In one pool the numbers are reached first, in the other bytes.
+# A transfer has some 110 bytes. One pool reaches its limit of transactions first, the other its
+# limit of bytes.
 NUMBERS = TransactionPoolLimits(of_a_sender=4, in_all=7, gapped=3)
 BYTES = TransactionPoolLimits(of_a_sender=6, in_all=50, gapped=30, size=800, gapped_size=350)
 WHO = st.integers(0, 3)
@@ -38,7 +39,7 @@ class No(Exception):
 
 @dataclass
 class Model:
-    """The rules as sentences: a list, and nothing that has to be kept up to date."""
+    """The rules as plain sentences: a list, and no derived state."""
 
     accounts: Accounts
     limits: TransactionPoolLimits
@@ -84,7 +85,7 @@ class Model:
         ]
 
     def add(self, item: Item) -> str:
-        """Take it in, or tell why not."""
+        """Add a transaction, or return the reason of its rejection."""
         self.synchronise(item.who)
         own, end = self.of(item.who), self.end(item.who)
         old = own.get(item.nonce)
@@ -118,7 +119,7 @@ class Model:
                     yield "replacement transaction underpriced"
 
     def with_room(self, item: Item, old: Item | None, own: dict[int, Item]) -> list[Item]:
-        """What stays beside a newcomer, and the one that it replaces."""
+        """The transactions that remain beside a new one, and the replaced one."""
         left = list(self.items)
         gapped = item.nonce > self.end(item.who)
         if old is None and len(own) == self.limits.of_a_sender:
@@ -143,7 +144,7 @@ class Model:
     def victim(
         self, item: Item, old: Item | None, left: list[Item], *, gapped: bool
     ) -> Item | None:
-        """Who goes next for a newcomer, if anybody can."""
+        """The next transaction to evict for a new one, if any."""
         waiting = self.gapped_of(left)
         if gapped:
             victim = self.cheapest([each for each in waiting if each is not old])
@@ -200,7 +201,7 @@ class PoolMachine(RuleBasedStateMachine):
         tip=st.integers(0, 12),
         cap=st.sampled_from([GWEI // 2 - 1, GWEI // 2, GWEI - 1, GWEI, GWEI + 3, 2 * GWEI]),
         value=st.sampled_from([0, 0, ETHER // 4, ETHER // 2]),
-        share=st.sampled_from([0, 0, 0, 1, 4]),  # quarters of the most data
+        share=st.sampled_from([0, 0, 0, 1, 4]),  # quarters of the maximum data size
     )
     def submit(self, who: int, ahead: int, tip: int, cap: int, value: int, share: int) -> None:
         nonce, data = max(self.model.nonce(who) + ahead, 0), self.most_data * share // 4
@@ -282,7 +283,7 @@ class PoolMachine(RuleBasedStateMachine):
 
 
 class MachineOfBytes(PoolMachine):
-    """The same where bytes are what is short; a large one takes the place of several."""
+    """The same steps with bytes as the limit; a large transaction replaces several."""
 
     limits = BYTES
     most_data = 300

@@ -1,4 +1,4 @@
-"""A look at the pool, against what a plain model says of the same transactions."""
+"""A snapshot of the pool, compared with a plain model of the same transactions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def shown(look: PoolSnapshot) -> set[tuple[bytes, bool]]:
 
 
 def runs(places: set[tuple[int, int]], sender: int, nonce: int) -> bool:
-    """Whether all nonces of the sender up to this one are there."""
+    """Return whether the sender has all nonces up to this one."""
     return all((sender, each) in places for each in range(nonce + 1))
 
 

@@ -1,4 +1,4 @@
-"""Code that others compare is the published code."""
+"""Code that tools compare equals the published code."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_deterministic_deployer_has_its_well_known_code_hash() -> None:
 
 
 def test_deterministic_deployer_deploys_where_it_says() -> None:
-    init_code = bytes.fromhex("60ff60005360016000f3")  # deploys the one byte ff
+    init_code = bytes.fromhex("60ff60005360016000f3")  # deploys the single byte ff
     salt = b"\x09" * 32
     state = DevState()
     outcome = state.send(DETERMINISTIC_DEPLOYER, salt + init_code)

@@ -17,7 +17,7 @@ TRANSACTIONS = [send(who, nonce) for who in ACCOUNTS[:2] for nonce in (2, 0, 1)]
 
 
 def taken(path: Path) -> list[Transaction]:
-    """What a start takes up."""
+    """The transactions that a start restores."""
     with saved_pool(path) as found:
         return list(found)
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """Both ways a transaction at a time, whatever the pool holds."""
+    """One transaction at a time in both directions, for any pool size."""
     path, size, count = tmp_path / "pool", 100_000, 100
     large = send(ACCOUNTS[0], 0, data=bytes(size), gas=21_000 + 10 * size)
     tracemalloc.start()

@@ -115,7 +115,9 @@ def test_a_clock_set_forward_is_followed_with_the_next_block(chain: DevChain) ->
 
 
 def test_a_fork_may_begin_in_the_middle_of_a_chain(tmp_path: Path) -> None:
-    """Karst in block 3: what has more gas than its cap runs before, and goes when it begins."""
+    """Karst in block 3: transactions above its gas cap run before, and are removed when it
+    begins.
+    """
     document = json.loads(genesis_text(dev_genesis(ChainSettings())))
     document["config"] |= {"karstTime": GENESIS_TIME + 6}
     genesis = read_dev_genesis(json.dumps(document).encode())
@@ -208,7 +210,7 @@ def test_the_base_fee_stays_when_idle_and_rises_under_load(tmp_path: Path) -> No
     assert fees[-1] > GWEI
 
 
-# --- What goes in --------------------------------------------------------------------
+# --- Inclusion -----------------------------------------------------------------------
 
 
 def test_a_large_transaction_waits_for_a_later_index(tmp_path: Path) -> None:
@@ -327,7 +329,7 @@ def test_a_transaction_that_is_in_a_block_is_known_by_its_nonce(chain: DevChain)
 
 
 def test_what_cannot_pay_when_its_turn_comes_is_dropped(chain: DevChain) -> None:
-    """It waited for a nonce, and what came with that nonce has spent its funds."""
+    """It waited for a nonce, and the transaction with that nonce has spent its funds."""
     late, first = send(ALICE, 1, value=9_000 * ETHER), send(ALICE, 0, value=5_000 * ETHER)
     last = send(ALICE, 2)
     chain.submit(late, last, first)
@@ -381,11 +383,11 @@ def test_instant_does_not_close_for_what_has_to_wait(tmp_path: Path) -> None:
     assert chain.run(50) == []
 
 
-# --- Over and over -------------------------------------------------------------------
+# --- Repeated runs -------------------------------------------------------------------
 
 
 def act(chain: DevChain) -> list[object]:
-    """Some life on a chain; gives everything it published."""
+    """Run a short scenario on a chain; return everything it published."""
     for round_ in range(6):
         chain.submit(send(ALICE, round_, tip=round_ + 1), send(BOB, round_, value=round_))
         chain.run(130 * round_ + 40)

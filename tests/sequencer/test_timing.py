@@ -30,7 +30,7 @@ PACE = Pace()
 
 
 def messages(of: Pace, late_ms: int) -> int:
-    """How many flashblocks a block has that begins so late: index 0 and one for each slot."""
+    """The number of flashblocks of a block that begins this late: index 0 and one per slot."""
     return 1 + of.plan(START + of.block_time, START * SECOND_NS + late_ms * MS).slots
 
 
@@ -106,10 +106,10 @@ def test_a_slot_has_ended_when_its_end_has_come(late_ms: int, passed_ms: int) ->
         (3, 2, 2),  # a little late
         (1_999, 2, 2),
         (-3, 2, 2),  # a little early
-        (2_000, 2, 4),  # a whole block late: it is left out
+        (2_000, 2, 4),  # a whole block late: it is skipped
         (3_999, 2, 4),
-        (3_600_500, 2, 3_602),  # after an hour's sleep: one jump
-        (-3_600_000, 2, 2),  # the date was set back
+        (3_600_500, 2, 3_602),  # after an hour of suspension: one jump
+        (-3_600_000, 2, 2),  # the clock was set back
         (1_000, 1, 2),
         (25_000, 12, 36),
     ],

@@ -1,4 +1,4 @@
-"""Transactions too large or too slow for a flashblock: they wait, or are put aside or dropped."""
+"""Transactions too large or too slow for a flashblock: they wait, or are deferred or dropped."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_what_waits_no_more_is_forgotten() -> None:
 
 @pytest.fixture
 def chain(tmp_path: Path) -> DevChain:
-    """With an interval that nothing but small transactions fits into."""
+    """A chain with an interval that only fits small transactions."""
     return DevChain(tmp_path, ChainSettings(interval=0.02))
 
 
@@ -85,7 +85,7 @@ def chain(tmp_path: Path) -> DevChain:
 def test_one_that_takes_too_long_is_put_aside_then_dropped_and_others_go_on(
     chain: DevChain, code: bytes
 ) -> None:
-    """The engine has the real clock; the chain's stands still while it runs."""
+    """The engine has the real clock; the chain's clock stands still during execution."""
     heavy = send(ACCOUNTS[0], 0, None, 0, data=code, gas=80_000_000, tip=5 * GWEI)
     plain = [send(ACCOUNTS[1], nonce) for nonce in range(4)]
     with structlog.testing.capture_logs() as logs:

@@ -1,4 +1,4 @@
-"""WETH9 and the test token: balances, allowances, and every refusal."""
+"""WETH9 and the test token: balances, allowances, and all errors."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_ether_is_wrapped_however_it_is_sent(state: DevState, data: bytes) -> No
     assert log.topics == (keccak256(b"Deposit(address,uint256)"), word(ALICE))
     assert balance(state, WETH, ALICE) == 5 * ETHER
     assert state.ask(WETH, "totalSupply()") == 5 * ETHER
-    # The slot that state overrides for public chains name.
+    # The slot used by state overrides for public chains.
     assert state.overlay.storage(WETH, mapping_slot(3, ALICE)) == 5 * ETHER
 
 
@@ -73,7 +73,7 @@ def test_more_than_was_wrapped_is_refused_without_a_word(state: DevState) -> Non
 
 
 def test_receiver_gets_2300_gas(state: DevState) -> None:
-    """A contract that does more than log when it is paid cannot unwrap, as on public chains."""
+    """A contract that does more than log on receipt cannot unwrap, as on public chains."""
     for program, status in ((("GAS", "POP", "STOP"), "success"),
                             ((1, 0, "SSTORE", "STOP"), "revert")):  # fmt: skip
         owner = b"\x0c" * 20

@@ -27,7 +27,7 @@ def refuses(pool: TransactionPool, transaction: Transaction, text: str) -> None:
 
 
 def run(pool: TransactionPool, accounts: Accounts, most: int = 10**6) -> list[Transaction]:
-    """Take what the next block would hold."""
+    """Remove the transactions of the next block."""
     taken: list[Transaction] = []
     while len(taken) < most and (best := pool.best()) is not None:
         accounts.nonces[best.sender] += 1
@@ -363,7 +363,7 @@ def test_what_begins_to_wait_keeps_to_the_limit_too(accounts: Accounts) -> None:
 
 
 def large(who: int, nonce: int, tip: int, size: int = 1_000) -> Transaction:
-    """A transfer with so many bytes of data."""
+    """A transfer with this many bytes of data."""
     return transfer(who, nonce, tip=tip, data=bytes(size), gas=21_000 + 10 * size)
 
 
@@ -424,7 +424,7 @@ def test_only_so_many_bytes_may_wait_for_a_nonce(accounts: Accounts) -> None:
 
 
 def test_who_goes_for_its_own_sender_goes_once(accounts: Accounts) -> None:
-    """The highest nonce of a sender at its limit, however cheap, and others for the bytes."""
+    """The highest nonce of a sender at its limit, for any fee, and others for the byte limit."""
     pool = TransactionPool(TERMS, accounts, TransactionPoolLimits(of_a_sender=2, gapped_size=1_350))
     for who, nonce, tip in ((0, 5, 9), (0, 7, 1), (1, 5, 2)):
         pool.add(transfer(who, nonce, tip=tip))

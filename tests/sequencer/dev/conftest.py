@@ -1,4 +1,4 @@
-"""Dev chains that are mined by transactions, and on command."""
+"""Dev chains mined per transaction, and on command."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from support.chains.dev_chain import DevChain
 
 @pytest.fixture
 def auto(tmp_path: Path) -> DevChain:
-    """Mined by transactions."""
+    """Mined per transaction."""
     return DevChain(tmp_path / "store", mining="automine")
 
 

@@ -72,7 +72,7 @@ def test_an_op_chain_has_none(tmp_path: Path) -> None:
 def test_one_that_pays_too_little_waits(tmp_path: Path) -> None:
     genesis = genesis_of("ethereum", "cancun")
     with dev_service(tmp_path, genesis=genesis, mining="manual") as (chain, client):
-        # Blobs become dear: full blocks, more than which the price rises with.
+        # Raise the blob price with full blocks.
         for nonce in range(10):
             client.ask("eth_sendRawTransaction", blob_transaction(0, nonce, 6))
             chain.execute(Mine())

@@ -50,7 +50,7 @@ def in_blocks(chain: DevChain) -> dict[bytes, int]:
     return {raw: block.header.number for block in chain.sealed() for raw in block.transactions}
 
 
-# --- Back to an earlier block ----------------------------------------------------------
+# --- Return to an earlier block --------------------------------------------------------
 
 
 def test_a_reset_begins_another_chain_on_the_same_genesis(auto: DevChain, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_what_cannot_run_in_its_block_is_refused(auto: DevChain) -> None:
 
 
 def test_no_job_has_the_id_of_another(manual: DevChain) -> None:
-    """Those who follow the feed know jobs by their ids, also those of branches given up."""
+    """Followers of the feed identify jobs by id, including those of dropped branches."""
     manual.execute(Mine(3))
     said: dict[tuple[bytes, int], bytes] = {}
     for turn in range(4):
@@ -283,7 +283,9 @@ def test_what_was_set_by_hand_outlives_a_reorganisation_that_puts_back(auto: Dev
 
 
 def test_a_snapshot_outlives_the_tail_and_the_restart(manual: DevChain) -> None:
-    """The partial of the snapshot is sealed once, and dropped once, and comes back."""
+    """The partial block of the snapshot is sealed once, and dropped once, and becomes pending
+    again.
+    """
     manual.submit(send(ALICE, 0))
     manual.execute(CloseFlashblock())
     for accident in (DropTail(), RestartBlock()):

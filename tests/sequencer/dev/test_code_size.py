@@ -1,4 +1,4 @@
-"""Dev chains on which contracts may be longer than forks say, or not exist."""
+"""Dev chains on which contracts may be longer than the fork allows, or missing."""
 
 from pathlib import Path
 from typing import Any

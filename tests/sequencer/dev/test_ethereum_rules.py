@@ -82,7 +82,7 @@ def test_requests_are_those_of_the_block_if_it_ended_at_the_index(tmp_path: Path
     chain.run(500)
     in_progress = [each for each in chain.published if each.block_number == 1]
     assert len({each.diff.block_hash for each in in_progress}) == len(in_progress) > 20
-    chain.kill()  # in whose queue something waits
+    chain.kill()  # with a non-empty queue
     chain.open()
     chain.submit(withdraw(23, 23))
     chain.run(500)
@@ -113,7 +113,7 @@ def test_a_sealed_block_has_the_state_after_its_end(tmp_path: Path) -> None:
 
 
 def followed(chain: DevChain, folder: Path) -> list[Block]:
-    """The sealed blocks of a follower that hears all that a chain has published."""
+    """The sealed blocks of a follower that receives everything the chain has published."""
     clock = DrivenClock()
     with Store(str(folder), write=True) as store:
         begin_chain(store, read_genesis(genesis_text(chain.genesis)))

@@ -1,9 +1,9 @@
-"""Dev chains under everything at once: all their methods, transactions, faults and kills.
+"""Dev chains under all methods, transactions, faults and kills together.
 
-Each example is a list of steps (`support.chains.dev_trial`), after each of which the chain is held
-against a plain model.
+Each example is a list of steps (`support.chains.dev_trial`), after each of which the chain is
+compared with a plain model.
 
-FOREBLOCK_DEV_EXAMPLES says how many examples there are, FOREBLOCK_DEV_STEPS how long a life is.
+FOREBLOCK_DEV_EXAMPLES sets the number of examples, FOREBLOCK_DEV_STEPS the number of steps.
 """
 
 import os
@@ -26,7 +26,7 @@ STEPS_OF_A_LIFE = int(os.environ.get("FOREBLOCK_DEV_STEPS", "60"))
 OFTEN = ("send_raw", "send", "impersonated", "balance", "snapshot", "revert", "tail", "kill")
 RARELY = ("reset",)
 EDITS = ("balance", "balances", "add", "nonce", "code", "slot", "load")
-# Methods that change nothing that is checked here, or blocks that no other node would take.
+# Methods without an effect that is checked here, or with blocks that no other node accepts.
 ELSEWHERE = {
     "anvil_dealERC20", "anvil_dumpState", "anvil_enableTraces", "anvil_getGenesisTime",
     "anvil_nodeInfo", "anvil_setChainId", "anvil_setERC20Allowance", "anvil_setLoggingEnabled",

@@ -1,4 +1,4 @@
-"""Commands whose commit is left to the next flush: as if each had been committed at once."""
+"""Commands committed by the next flush: the same result as with immediate commits."""
 
 import tempfile
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def world(chain: DevChain) -> dict[bytes, tuple[int, list[int]]]:
 
 
 def times(chain: DevChain) -> tuple[int, int, int]:
-    """Of the latest block, of the one in progress, and of the chain."""
+    """The times of the latest block, of the one in progress, and of the chain."""
     sequencer = chain.sequencer
     return (
         sequencer.builder.parent.timestamp,

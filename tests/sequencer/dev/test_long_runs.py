@@ -1,4 +1,4 @@
-"""Many blocks mined at once: what is stored is the same, and nothing is slower afterwards."""
+"""Many blocks mined at once: the same stored rows, and no slowdown afterwards."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_a_long_run_is_folded_with_its_commit(tmp_path: Path) -> None:
 
 def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
-    for nonce in range(2 * MOST_STACKED):  # within a second, so that no block is begun anew
+    for nonce in range(2 * MOST_STACKED):  # within a second, so that no block is restarted
         chain.submit(send(ALICE, nonce))
         assert chain.sequencer.builder.block.stacked < MOST_STACKED
     chain.execute(Mine(blocks=3 * MOST_STACKED))
@@ -58,7 +58,7 @@ def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
     check_by_import(chain, tmp_path / "imported")
 
 
-# Sets the slot of its block, and clears that of three blocks before.
+# Sets the slot of its block, and clears that of the third block before it.
 STORING = bytes.fromhex(
     code("NUMBER", "NUMBER", "SSTORE", 0, 3, "NUMBER", "SUB", "SSTORE").removeprefix("0x")
 )
@@ -93,7 +93,7 @@ def test_a_trie_that_goes_on_from_block_to_block_has_the_roots_of_others(
     for nonce in range(1, count):
         chain.submit(send(ALICE, nonce, contract, 0, gas=100_000))
         if nonce % 7 == 0:
-            chain.run(20)  # in which old states and their nodes are forgotten
+            chain.run(20)  # in which old states and their nodes are removed
         if nonce == MOST_STACKED // 2:
             chain.execute(Revert(chain.execute(TakeSnapshot())))
     assert len(restarts) >= count if few_nodes == 0 else len(restarts) < count // 10

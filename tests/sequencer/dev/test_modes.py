@@ -1,4 +1,4 @@
-"""What seals the blocks of a dev chain: the clock, transactions, commands."""
+"""The ways to seal blocks of a dev chain: clock, transactions, commands."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -208,7 +208,7 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
 
 
 def test_more_time_counts_from_the_latest_block(auto: DevChain, tmp_path: Path) -> None:
-    auto.execute(Mine(10))  # in no time, so that blocks are ahead of the clock
+    auto.execute(Mine(10))  # without delay, so that blocks are ahead of the clock
     assert auto.execute(IncreaseTime(3_600)) == 3_610
     auto.execute(Mine())
     assert times(auto)[-2:] == [10, 3_610]
@@ -337,12 +337,12 @@ def test_a_fixed_distance_of_blocks(auto: DevChain) -> None:
     assert times(auto)[-1] == 100
 
 
-# --- What blocks begin with ------------------------------------------------------------
+# --- First transactions of blocks ------------------------------------------------------
 
 
 @pytest.mark.parametrize("sets", [(0, None), (None, 0)], ids=["minimum first", "fee first"])
 def test_fees_of_zero_stay_zero(auto: DevChain, sets: tuple[int | None, int | None]) -> None:
-    """As wake sets both at its start, and then sends transactions without any fee."""
+    """wake sets both at its start, and then sends transactions without any fee."""
     for minimum, fee in (sets, sets[::-1]):
         auto.execute(NextBlock(minimum_base_fee=minimum, base_fee=fee))
     for nonce in range(3):

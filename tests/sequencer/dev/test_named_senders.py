@@ -1,4 +1,4 @@
-"""Transactions that name their sender, on dev chains with Ethereum's rules."""
+"""Transactions with an explicit sender, on dev chains with Ethereum's rules."""
 
 import json
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Dev chains under random commands, transactions and kills, against a plain model.
+"""Dev chains under random commands, transactions and kills, compared with a plain model.
 
-After every step nonces and balances are what the model says: at pending, at latest and below.
-At the end every sealed block passes the rules of the import, and a follower of the feed, which
-heard every message, has the same blocks once it is given those of the chain.
+After every step nonces and balances equal the model's: at pending, at latest and below. At the end
+every sealed block passes the rules of the import, and a follower that received every message of the
+feed has the same blocks once it gets those of the chain.
 """
 
 import random
@@ -51,11 +51,11 @@ Sent = tuple[int, int, bytes]  # the account, its nonce, the raw transaction
 
 @dataclass
 class DevModel:
-    """The transactions of a chain: which are in which block, and which wait.
+    """The transactions of a chain: by block, and waiting ones.
 
-    It knows nothing of flashblocks, jobs or rows. A transaction moves one wei from an account
-    to another that nobody else pays, so nonces and balances follow from the list. `seal` takes
-    what the chain has sealed, and refuses what cannot be.
+    The model has no flashblocks, jobs or rows. A transaction transfers one wei from an account to a
+    recipient of its own, so nonces and balances follow from the list. `seal` takes the chain's
+    sealed block, and rejects an impossible one.
     """
 
     blocks: list[list[Sent]] = field(default_factory=list)  # sealed, block 1 first
@@ -70,7 +70,7 @@ class DevModel:
         return len(self.blocks)
 
     def nonces(self, height: int | None = None) -> Counter[int]:
-        """How many transactions of each account there are up to a block, or in all that ran."""
+        """The number of transactions of each account up to a block, or of all executed ones."""
         some = self.blocks if height is None else self.blocks[:height]
         counted = Counter(who for block in some for who, _, _ in block)
         if height is None:
@@ -78,7 +78,7 @@ class DevModel:
         return counted
 
     def next_nonce(self, who: int) -> int:
-        """The nonce after all that ran or can run."""
+        """The nonce after all executed and executable transactions."""
         nonce = self.nonces()[who]
         while (who, nonce) in self.waiting:
             nonce += 1
@@ -88,7 +88,7 @@ class DevModel:
         self.waiting[sent[:2]] = sent
 
     def run(self) -> None:
-        """Everything that can run is in the block in progress."""
+        """Include every executable transaction in the block in progress."""
         nonces, found = self.nonces(), True
         while found:
             found = False
@@ -104,7 +104,7 @@ class DevModel:
             self.waiting[each[:2]] = each
 
     def go_back(self, height: int, *, lost: bool) -> None:
-        """Only blocks up to this one are left; what was in others waits again or is lost."""
+        """Keep only blocks up to this one; transactions of others wait again or are lost."""
         given_up = [each for block in self.blocks[height:] for each in block]
         del self.blocks[height:]
         self.wait_again(self.open)
@@ -114,7 +114,7 @@ class DevModel:
         self.run()
 
     def seal(self, blocks: Sequence[Sequence[bytes]]) -> None:
-        """These blocks were sealed, from transactions that ran."""
+        """Seal these blocks, from executed transactions."""
         for raws in blocks:
             ran = {each[2]: each for each in self.open}
             assert set(raws) <= set(ran), "a block has what ran, and nothing else"
@@ -154,7 +154,7 @@ action = st.one_of(
 
 
 class Follow:
-    """A follower of the chain, which hears its messages as they are published."""
+    """A follower of the chain, which receives its messages as they are published."""
 
     def __init__(self, folder: Path, chain: DevChain) -> None:
         self.store = Store(str(folder), write=True)
@@ -177,7 +177,7 @@ class Follow:
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
 
     def end_with(self, chain: DevChain) -> None:
-        """Hear the blocks of the chain, as from the node that is its upstream."""
+        """Receive the blocks of the chain, as from its upstream node."""
         first, *later = chain.sealed()
         self.follower.canonical(first, later)
         for block in later:
@@ -193,14 +193,14 @@ class Follow:
 
 
 class Trial:
-    """A chain, the model of it, and a follower."""
+    """A chain, its model, and a follower."""
 
     def __init__(self, folder: Path) -> None:
         self.chain = DevChain(folder / "store", mining="automine")
         self.model = DevModel()
         self.follow = Follow(folder / "followed", self.chain)
         self.snapshots: dict[int, DevModel] = {}
-        self.hashes: list[bytes] = []  # of the sealed blocks, at the last look
+        self.hashes: list[bytes] = []  # of the sealed blocks, at the last check
         self.highest = 0
         self.commit = 0
         self.sent = 0
@@ -214,7 +214,7 @@ class Trial:
         self.check()
 
     def execute(self, command: Command) -> bool:
-        """Whether it was carried out."""
+        """Execute a command; return whether it succeeded."""
         try:
             self.chain.execute(command)
         except RefusedCommand:
@@ -226,7 +226,7 @@ class Trial:
         if (who, nonce) in self.model.waiting:
             return
         self.sent += 1
-        # No two are equal, also if one has the nonce of another that was given up.
+        # All transactions differ, even with the nonce of a dropped one.
         transaction = send(SENDERS[who], nonce, PAID[who], gas=21_000 + self.sent)
         self.model.send((who, nonce, transaction.raw))
         self.model.run()
@@ -335,7 +335,9 @@ class Trial:
         self.follow.hear()
 
     def see_replaced(self, hashes: list[bytes]) -> None:
-        """Blocks that a fault has replaced, in which all transactions have another place."""
+        """Update the model for blocks replaced by a fault, in which all transactions have new
+        positions.
+        """
         pairs = zip(self.hashes[: self.model.height], hashes, strict=False)
         same = sum(1 for _ in takewhile(lambda each: each[0] == each[1], pairs))
         if same < self.model.height:

@@ -1,8 +1,8 @@
-"""Random state edits, transactions, modes and kills, held against a plain model.
+"""Random state edits, transactions, modes and kills, compared with a plain model.
 
-After each step `pending` is the model, and `latest` is the model of the last seal, or of the last
-state edit after it where no transaction came before. At the end every sealed root is computed
-from scratch, and a follower that believes state edits has the same blocks.
+After each step `pending` equals the model, and `latest` equals the model of the last seal, or of
+the last state edit after it if no transaction came before. At the end every sealed root is computed
+from scratch, and a follower that trusts state edits has the same blocks.
 """
 
 import tempfile
@@ -51,8 +51,8 @@ class Run:
         self.mode = "automine"
         self.sent = 0
         self.has_transactions = False
-        self.begun = deepcopy(self.model)  # the model where the block in progress began
-        self.edits: list[Callable[[World], None]] = []  # those of the block in progress
+        self.begun = deepcopy(self.model)  # the model at the start of the block in progress
+        self.edits: list[Callable[[World], None]] = []  # edits of the block in progress
         self.sends: list[tuple[bytes, int]] = []
         self.people: dict[str, Callable[[bytes, int], None]] = {
             "balance": self.set_balance,
@@ -86,7 +86,7 @@ class Run:
         self.edit(change)
 
     def add(self, who: bytes, amount: int) -> None:
-        balance = self.model[who].balance + amount  # kept as what it made of the balance
+        balance = self.model[who].balance + amount  # stored as the resulting balance
 
         def change(world: World) -> None:
             world[who].balance = balance
@@ -115,7 +115,7 @@ class Run:
     def set_slot(self, who: bytes, amount: int) -> None:
         slot = amount % SLOTS
         words = {slot.to_bytes(32): amount.to_bytes(32)}
-        # An account of which only storage is set is empty, and goes when it is touched.
+        # An account with only storage is empty, and is removed when it is touched.
         nonce = max(self.model[who].nonce, 1)
 
         def change(world: World) -> None:
@@ -127,7 +127,7 @@ class Run:
 
     def send(self, who: bytes, amount: int) -> None:
         if self.mode == "clock":
-            self.mine()  # so that what is due by time and this are not one
+            self.mine()  # so that this is not combined with work due by time
         self.chain.submit(send(ACCOUNTS[0], self.sent, who, amount, gas=50_000))
         self.sent += 1
         self.model[who].balance += amount
@@ -143,7 +143,7 @@ class Run:
         self.sealed()
 
     def increase_time(self, seconds: int) -> None:
-        """The block in progress begins anew: its state edits first, then its transactions."""
+        """Restart the block in progress: its state edits first, then its transactions."""
         self.chain.execute(IncreaseTime(seconds))
         self.model = deepcopy(self.begun)
         for change in self.edits:
@@ -154,7 +154,7 @@ class Run:
         for who, amount in self.sends:
             self.model[who].balance += amount
         if self.mode == "clock":
-            self.mine()  # so that it is known where the block in progress began
+            self.mine()  # so that the start of the block in progress is known
 
     def wait(self, seconds: int) -> None:
         self.chain.run(seconds * 1_000)
@@ -162,7 +162,7 @@ class Run:
             self.mine()
 
     def set_mode(self, mode: str) -> None:
-        self.mine()  # what latest shows of the block in progress depends on the mode
+        self.mine()  # the part of the block in progress shown at latest depends on the mode
         self.chain.execute(SetMining(mode))  # type: ignore[arg-type]
         self.mode = mode
 

@@ -1,4 +1,4 @@
-"""Random transactions with and without signatures, drops and kills, against a plain model."""
+"""Random transactions with and without signatures, drops and kills, compared with a plain model."""
 
 from collections import Counter
 from pathlib import Path
@@ -25,7 +25,9 @@ step = st.one_of(
 
 
 class Model:
-    """Balances and nonces in the latest block, and what waits, as sums of a few numbers."""
+    """Balances and nonces in the latest block, and waiting transactions, as sums of a few
+    numbers.
+    """
 
     def __init__(self) -> None:
         self.balances: Counter[bytes] = Counter()

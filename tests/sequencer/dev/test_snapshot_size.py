@@ -1,4 +1,4 @@
-"""What a snapshot and a revert write: the same on a long chain as on a short one."""
+"""The writes of a snapshot and a revert: the same on a long chain as on a short one."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ WRITES = {"put", "delete", "drop", "revive", "extend", "append", "seal", "forget
 
 
 class Counted:
-    """A batch that counts what is written through it, and how many bytes."""
+    """A batch that counts its writes and their bytes."""
 
     def __init__(self, batch: Any) -> None:  # noqa: ANN401, a batch of the engine
         self.batch = batch
@@ -35,7 +35,7 @@ class Counted:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The writes of all commits, in their order."""
+    """The writes of all commits, in order."""
     calls: list[tuple[str, int]] = []
     begin, commit = CommitBuilder.__init__, CommitBuilder.commit
 
@@ -57,7 +57,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 def writes_of_a_revert(
     folder: Path, blocks: int, written: list[tuple[str, int]]
 ) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """What a snapshot writes on a chain of this height, and what a revert of three blocks does."""
+    """The writes of a snapshot on a chain of this height, and of a revert of three blocks."""
     chain = DevChain(folder, mining="automine")
     for nonce in range(blocks):
         chain.submit(send(ALICE, nonce))

@@ -1,4 +1,4 @@
-"""Snapshots and reverts: the chain is what it was, and nothing is left of the branch."""
+"""Snapshots and reverts: the chain is restored, and nothing is left of the branch."""
 
 from contextlib import closing
 from pathlib import Path
@@ -47,7 +47,7 @@ ALICE, BOB, CAROL = ACCOUNTS[:3]
 
 
 def everything(chain: DevChain) -> tuple[object, ...]:
-    """All that a revert restores: heads but for the commit, the block in progress, the state."""
+    """Everything a revert restores: heads except the commit, the block in progress, the state."""
     with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
         heads, pending = view.stored.heads, view.pending
         assert pending is not None
@@ -142,7 +142,7 @@ def test_snapshots_outlive_a_kill(auto: DevChain, moment: str) -> None:
 
 @pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
 def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) -> None:
-    """Pool, time, mode, settings, and the block in progress with what was set in it."""
+    """Pool, time, mode, settings, and the block in progress with its state edits."""
     chain = DevChain(tmp_path / "store", mining=mining)
     chain.execute(IncreaseTime(1_000))
     chain.execute(Impersonate(NOBODY))
@@ -151,7 +151,7 @@ def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) ->
     chain.submit(send(ALICE, 0), send(BOB, 3), send(CAROL, 9))
     chain.execute(CloseFlashblock())
     if mining != "automine":
-        chain.submit(send(ALICE, 1))  # it could run, and is in no flashblock yet
+        chain.submit(send(ALICE, 1))  # executable, but not in a flashblock yet
     snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
     state = chain.sequencer.mining.state
     for _ in range(2):
@@ -174,7 +174,9 @@ def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) ->
 
 
 def test_a_sealed_partial_comes_back(manual: DevChain) -> None:
-    """The block was sealed as it stood at the snapshot, so the same partial is pending again."""
+    """The block was sealed in its state at the snapshot, so the same partial block is pending
+    again.
+    """
     manual.submit(send(ALICE, 0))
     manual.execute(CloseFlashblock())
     manual.execute(SetNextTimestamp(manual.sequencer.builder.base.timestamp + 100))
@@ -237,19 +239,19 @@ def test_what_is_given_up_at_the_same_height_is_forgotten(
     assert everything(auto) == at_first
 
 
-# --- Those who watch -------------------------------------------------------------------
+# --- Subscribers -----------------------------------------------------------------------
 
 Ends = tuple[Cursor, Cursor]
 
 
 def ends(chain: DevChain) -> Ends:
-    """Where the sealed chain and the flashblocks end."""
+    """The ends of the sealed chain and of the flashblocks."""
     with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
         return sealed_end(view), flashblock_end(view)
 
 
 def watched(chain: DevChain, since: Ends) -> tuple[list[tuple[str, int]], Ends]:
-    """The events since two positions, as their kind and the block, and the positions then."""
+    """The events since two positions, as kind and block, and the new positions."""
     events, then = [], list(since)
     with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
         for at, following in enumerate((next_sealed, next_flashblock)):
@@ -262,7 +264,7 @@ def watched(chain: DevChain, since: Ends) -> tuple[list[tuple[str, int]], Ends]:
 
 
 def test_empty_flashblocks_after_a_revert_are_announced(manual: DevChain) -> None:
-    """The position of a watcher may be beyond the end of the chain then."""
+    """A watcher's position may then be beyond the end of the chain."""
     manual.execute(CloseFlashblock())
     snapshot = manual.execute(TakeSnapshot())
     for _ in range(3):

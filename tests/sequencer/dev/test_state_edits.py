@@ -1,4 +1,4 @@
-"""Accounts that are set by hand: an index of its own, `latest` read through it, true roots."""
+"""Accounts edited by hand: a separate index, visible at `latest`, correct roots."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from support.chains.whole_state import check_roots
 
 ALICE, BOB = ACCOUNTS[:2]
 SOMEBODY = b"\xab" * 20
-CODE = bytes.fromhex("60005460005260206000f3")  # gives its slot 0
+CODE = bytes.fromhex("60005460005260206000f3")  # returns its slot 0
 
 
 def word(value: int) -> bytes:
@@ -87,7 +87,7 @@ def test_a_block_that_is_begun_anew_keeps_its_state_edits(auto: DevChain) -> Non
 
 
 def test_a_transaction_can_run_at_once_after_an_edit(auto: DevChain) -> None:
-    """A transaction that waits for a nonce is mined when an edit gives its sender that nonce."""
+    """A transaction with a nonce gap is mined when an edit sets its sender's nonce."""
     auto.submit(send(ALICE, 5))
     assert auto.sealed() == []
     auto.execute(SetAccount(ALICE.address, nonce=5))
@@ -118,7 +118,7 @@ def test_a_killed_chain_goes_on_with_its_state_edits(auto: DevChain) -> None:
 
 
 def test_many_state_edits_are_put_together(auto: DevChain) -> None:
-    """No block has more indices than followers take, whatever is set."""
+    """No block has more indices than followers accept, for any number of edits."""
     for slot in range(2 * MOST_EDITED + 50):
         auto.execute(SetAccount(SOMEBODY, storage={word(slot): word(slot + 1)}))
     assert max(each.index for each in auto.published) <= MOST_EDITED

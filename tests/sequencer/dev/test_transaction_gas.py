@@ -15,7 +15,7 @@ from support.chains.dev_service import dev_service
 
 ALICE, BOB = ACCOUNTS[:2]
 CAP = 2**24
-# Spends gas until little is left: a loop that ends below 100,000.
+# Spends gas until little remains: a loop that ends below 100,000.
 SPENDS = bytes.fromhex("5b620186a05a1160005700")
 
 

@@ -1,4 +1,4 @@
-"""Transactions without a signature on a dev chain: their order, their nonces, what is kept."""
+"""Transactions without a signature on a dev chain: order, nonces, storage."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
 
 ALICE, BOB = ACCOUNTS[:2]
 STRANGER = b"\xaa" * 20
-# A contract that creates an empty one whenever it is called, so that its nonce rises.
+# A contract that creates an empty one on each call, so that its nonce rises.
 CREATOR = bytes.fromhex("600060006000f000")
 DEPLOY_CREATOR = bytes.fromhex("67") + CREATOR + bytes.fromhex("60005260086018f3")
 
@@ -36,7 +36,7 @@ def unsigned(
 
 
 def transactions(chain: DevChain) -> list[list[Transaction]]:
-    """Those of users, in each sealed block."""
+    """The users' transactions in each sealed block."""
     return [
         [each for each in decode_transactions(list(block.transactions)) if is_from_user(each)]
         for block in chain.sealed()
@@ -108,7 +108,7 @@ def test_one_does_not_replace_another(tmp_path: Path) -> None:
 
 
 def test_a_nonce_that_is_passed_meanwhile_is_dropped(tmp_path: Path) -> None:
-    """Execution of a deposit looks at no nonce: the sequencer has to."""
+    """Execution of a deposit does not check its nonce: the sequencer must."""
     chain = DevChain(tmp_path / "store", mining="manual")
     chain.submit(send(ALICE, 0, None, 0, data=DEPLOY_CREATOR, gas=200_000))
     chain.execute(Mine())
@@ -120,7 +120,8 @@ def test_a_nonce_that_is_passed_meanwhile_is_dropped(tmp_path: Path) -> None:
             if state.code(address) == CREATOR
         )
         assert state.nonce(creator) == 1
-    # A better one runs first, and the contract creates another: its nonce is 2 then.
+    # A transaction with a higher fee runs first, and the contract creates another one: its nonce is
+    # then 2.
     late = chain.execute(unsigned(creator))
     chain.submit(send(BOB, 0, creator, 0, gas=200_000, tip=5 * GWEI))
     chain.execute(Mine())
@@ -204,7 +205,7 @@ def test_what_is_dropped_makes_later_ones_wait(tmp_path: Path) -> None:
 
 
 def test_the_first_to_come_goes_first(tmp_path: Path) -> None:
-    """With the order `fifo`, whatever it pays; each account still by its nonces."""
+    """With the order `fifo`, regardless of fees; each account still in nonce order."""
     chain = DevChain(tmp_path / "store", ChainSettings(order="fifo"), mining="manual")
     cheap, dear = send(ALICE, 0, tip=1), send(BOB, 0, tip=GWEI)
     late, gap = send(ALICE, 1, tip=9 * GWEI), send(BOB, 1, tip=GWEI)
@@ -217,7 +218,7 @@ def test_the_first_to_come_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_transaction_may_ask_for_all_the_gas_of_a_block(tmp_path: Path) -> None:
-    """As some tools do: they send the gas limit that they read in the latest block."""
+    """Some tools do this: they send the gas limit of the latest block."""
     chain = DevChain(tmp_path / "store", mining="automine")
     first = chain.sequencer.builder.parent.gas_limit
     limits = []

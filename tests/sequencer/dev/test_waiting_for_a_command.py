@@ -1,4 +1,4 @@
-"""Where only sealed blocks are shown: transactions wait until a command seals their block."""
+"""Networks that only show sealed blocks: transactions wait until a command seals their block."""
 
 from pathlib import Path
 
@@ -30,14 +30,14 @@ from support.chains.whole_state import check_roots
 
 ALICE, BOB = ACCOUNTS[:2]
 STRANGER = b"\x77" * 20
-Sent = tuple[DevAccount, int, bytes, int]  # who, with which nonce, to whom, how much
+Sent = tuple[DevAccount, int, bytes, int]  # sender, nonce, recipient, amount
 FIRST, SECOND = (ALICE, 0, NOBODY, 1), (ALICE, 1, NOBODY, 2)
 OF_BOB = (BOB, 0, NOBODY, 4)
 
 
 @pytest.fixture
 def chain(tmp_path: Path) -> DevChain:
-    """Two transactions of Alice and one of Bob have run, and wait for a command."""
+    """Two transactions of Alice and one of Bob have been executed, and wait for a command."""
     chain = DevChain(tmp_path / "store", shows_sealed=True, mining="manual")
     chain.submit(send(*FIRST), send(*SECOND), send(*OF_BOB))
     assert chain.pending_balance(NOBODY) == 7, "at once"
@@ -45,7 +45,7 @@ def chain(tmp_path: Path) -> DevChain:
 
 
 def mined(chain: DevChain) -> set[bytes]:
-    """The users' transactions of the block that a command seals."""
+    """The users' transactions of the block sealed by a command."""
     chain.execute(Mine())
     sealed = decode_transactions(list(chain.sealed()[-1].transactions[1:]), 1)
     return {each.hash for each in sealed}
@@ -104,7 +104,7 @@ def word(value: int) -> bytes:
 
 
 def account_at(chain: DevChain, name: BlockId, address: bytes) -> tuple[int, int, bytes, int]:
-    """Balance, nonce, code and slot 0."""
+    """Balance, nonce, code and slot 0 of an account."""
     view = Ledger(chain.store, clock=chain.clock).view()
     try:
         state = view.state(view.resolve(name))
@@ -140,7 +140,7 @@ def test_one_who_can_no_longer_pay_waits_in_vain(chain: DevChain) -> None:
 
 
 def test_a_refused_command_changes_nothing(chain: DevChain) -> None:
-    chain.execute(SetAccount(ALICE.address, nonce=1))  # the first of hers can no longer run
+    chain.execute(SetAccount(ALICE.address, nonce=1))  # her first transaction can no longer run
     commit = chain.sequencer.builder.writer.last_commit
     with pytest.raises(RefusedCommand):
         chain.execute(SetAccount(ALICE.address, nonce=0))
@@ -163,7 +163,7 @@ def test_they_are_set_at_latest_at_once_however_blocks_are_sealed_then(
 
 @pytest.mark.parametrize(("sealed", "mining"), [(False, "manual"), (True, "clock")])
 def test_preconfirmed_ones_stay(tmp_path: Path, mining: Mining, *, sealed: bool) -> None:
-    """Where flashblocks are shown, or a clock seals blocks."""
+    """If flashblocks are shown, or a clock seals blocks."""
     chain = DevChain(tmp_path / "store", shows_sealed=sealed, mining=mining)
     chain.submit(send(ALICE, 0))
     chain.run(1_000)

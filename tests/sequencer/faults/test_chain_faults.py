@@ -1,4 +1,4 @@
-"""Chains that give up what they announced, on purpose, and a follower that comes along."""
+"""Chains that drop announced blocks on purpose, with a follower."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def chain_with(folder: Path, *words: str) -> DevChain:
 
 
 def pay(chain: DevChain, seconds: int) -> None:
-    """Two payments a second, of one wei each."""
+    """Two payments of one wei per second."""
     for _ in range(seconds):
         for who in (ALICE, BOB):
             chain.submit(send(who, chain.sequencer.next_nonce(who.address)))
@@ -38,7 +38,7 @@ def pay(chain: DevChain, seconds: int) -> None:
 
 
 def check_by_import(chain: DevChain, folder: Path) -> list[Block]:
-    """Every sealed block passes every rule of the import, on a store of its own."""
+    """Check every sealed block by all import rules, on a separate store."""
     with Store(str(folder), write=True) as store:
         begin_chain(store, chain.genesis)
         blocks = chain.sealed()
@@ -84,7 +84,7 @@ def test_a_sealed_block_may_leave_out_its_tail(tmp_path: Path) -> None:
 
 
 def first_reorg(chain: DevChain) -> tuple[list[Flashblock], list[Block], list[Flashblock]]:
-    """Run until sealed blocks are replaced: what was announced and sealed before, and what then."""
+    """Run until sealed blocks are replaced: the announced and sealed blocks before and after."""
     for _ in range(1_000):
         before, sealed = list(chain.published), chain.sealed()
         for who in (ALICE, BOB):
@@ -190,9 +190,9 @@ def test_a_chain_with_reorganisations_passes_every_rule(tmp_path: Path) -> None:
 
 
 def test_a_chain_with_faults_goes_on_after_a_kill(tmp_path: Path) -> None:
-    """What was included before it is not lost by a fault that strikes after it."""
+    """A later fault does not lose earlier transactions."""
     chain = chain_with(tmp_path, "tail=0.3", "reorg=0.3")
-    chain.run(1_000)  # so that it is killed amid blocks, when nothing waits
+    chain.run(1_000)  # so that it is killed within a block, when nothing waits
     for _ in range(12):
         pay(chain, 3)
         chain.run(1_000)
@@ -298,7 +298,7 @@ def test_a_follower_that_misses_a_reorganisation_gets_it_from_canonical(
 
 
 def contradicted(chain: DevChain, words: list[str]) -> list[Flashblock]:
-    """What a feed sends of a chain that contradicts itself."""
+    """The messages of a chain that contradicts itself."""
     feed, others = (
         FeedFaults(Faults.parse(words, seed=3)),
         {place(each): each for each in chain.others},
@@ -315,7 +315,7 @@ def place(flashblock: Flashblock) -> tuple[bytes, int]:
 def test_a_contradiction_is_as_true_as_what_it_contradicts(
     tmp_path: Path, follow: list[Follow]
 ) -> None:
-    """Each one is taken by a follower that hears it instead of the other."""
+    """Each variant is accepted by a follower that receives only this one."""
     chain = chain_with(tmp_path, "equivocate=0.3")
     pay(chain, 8)
     assert {each.index > 0 for each in chain.others} == {True, False}

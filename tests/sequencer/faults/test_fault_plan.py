@@ -1,4 +1,4 @@
-"""Decisions about bad weather."""
+"""The random decisions of fault injection."""
 
 import pytest
 

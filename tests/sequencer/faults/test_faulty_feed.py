@@ -1,4 +1,4 @@
-"""A feed with faults: what is late comes when it is due, whatever the clock says then."""
+"""A feed with faults: late messages come when they are due, for any clock reading."""
 
 import asyncio
 from typing import cast
@@ -12,12 +12,12 @@ from support.payloads.flashblocks import hash_of, later
 from support.servers.waiting import PATIENCE
 
 FAULTS = Faults({FaultKind.DELAY: 1.0}, seed=1)
-# A place whose message is not delayed for long.
+# A position whose message has a short delay.
 SOON = next(at for at in range(10_000) if FAULTS.draw(FaultKind.DELAY, "how", at, 1) < 0.002)
 
 
 class Server:
-    """Notes what is published."""
+    """Records published messages."""
 
     def __init__(self) -> None:
         self.published: asyncio.Queue[Flashblock] = asyncio.Queue()
@@ -28,7 +28,7 @@ class Server:
 
 def test_a_delayed_message_goes_out_though_its_timer_was_early() -> None:
     async def run() -> None:
-        server, clock = Server(), DrivenClock()  # by which no time passes at all
+        server, clock = Server(), DrivenClock()  # on which no time passes
         feed = FaultyFeed(cast(FeedServer, server), FAULTS, clock)
         delayed = later(SOON, "job", 1, hash_of("1"))
         feed.publish(delayed)
@@ -59,5 +59,5 @@ def test_faults_change_while_it_runs_and_nothing_stays_behind() -> None:
 
 
 def taken(server: Server) -> list[Flashblock]:
-    """What was published since the last call."""
+    """The messages published since the last call."""
     return [server.published.get_nowait() for _ in range(server.published.qsize())]

@@ -1,4 +1,4 @@
-"""What a feed with faults sends instead of its flashblocks."""
+"""The messages that a feed with faults sends instead of its flashblocks."""
 
 from contextlib import suppress
 from dataclasses import replace
