@@ -1,7 +1,7 @@
-"""One result held against the block that it must be about.
+"""Compares one result with the block that it must be about.
 
-Each function says what is wrong with a result, or nothing. `Unjudged` is for requests whose
-answers do not follow from what the checker knows.
+Each function returns the error of a result, or nothing. `Unjudged` is for requests whose responses
+do not follow from the checker's data.
 """
 
 from checker.chain import Chain
@@ -25,13 +25,13 @@ Wrong = tuple[Kind, str]
 
 
 class Unjudged(Exception):
-    """A request that the checker has no answer to."""
+    """A request without a known response."""
 
 
 def judge_result(
     chain: Chain, method: str, params: list[Json], subject: Subject, place: Place, result: Json
 ) -> Wrong | None:
-    """What is wrong with the result of a request about this block."""
+    """Return the error in the result of a request about this block."""
     match method:
         case "eth_getBlockByNumber" | "eth_getBlockByHash":
             return _judge_block(subject, place, result, full=params[1])
@@ -69,7 +69,7 @@ def _judge_number(name: str, expected: int, result: Json, kind: Kind = Kind.STAT
 def _judge_nonce(chain: Chain, params: list[Json], place: Place, result: Json) -> Wrong | None:
     expected = place.state.get("nonce", unhex(params[0]))
     if params[1] == "pending" and chain.pending_nonce == "pool":
-        # Transactions in the pool count too, and how many there are nobody else knows.
+        # Transactions in the pool count too, and their number is unknown here.
         return None if int(result, 16) >= expected else (Kind.STATE, f"nonce is {result}")
     return _judge_number("nonce", expected, result)
 
@@ -121,5 +121,5 @@ def _judge_simulation(
 
 
 def simulated_header(result: Json) -> tuple[bytes, bytes]:
-    """The header of a simulated block, encoded, and the hash that the block says to have."""
+    """The encoded header of a simulated block, and the hash in the block."""
     return encode_header(from_json(result[0])), unhex(result[0]["hash"])

@@ -1,10 +1,10 @@
-"""The branch that a snapshot is on: what its latest and its newest flashblock stand on."""
+"""The branch of a snapshot: the ancestors of its latest block and of its newest flashblock."""
 
 from checker.place import Place, Sealed
 
 
 def sealed_at(latest: Sealed, number: int) -> Sealed | None:
-    """The block of a height that `latest` stands on, or is; none where that was not recorded."""
+    """The ancestor at a height of `latest`, or itself; None if that was not recorded."""
     at = latest
     while at.number > number:
         if at.place is None:
@@ -14,7 +14,7 @@ def sealed_at(latest: Sealed, number: int) -> Sealed | None:
 
 
 def end_at(latest: Sealed, tip: Place | None, number: int) -> Place | None:
-    """The last flashblock of the block that the branch has at a height; none where it has none."""
+    """The last flashblock of the branch's block at a height, or None."""
     if number <= latest.number:
         sealed = sealed_at(latest, number)
         return None if sealed is None else sealed.place
@@ -25,11 +25,11 @@ def end_at(latest: Sealed, tip: Place | None, number: int) -> Place | None:
 
 
 def distance(latest: Sealed, tip: Place) -> int | None:
-    """How many blocks a flashblock is above a sealed block; none where it stands elsewhere."""
+    """The number of blocks from a sealed block up to a flashblock, or None on another branch."""
     parent = sealed_at(tip.parent, latest.number)
     return tip.number - latest.number if parent is latest else None
 
 
 def holds(end: Place | None, place: Place) -> bool:
-    """Whether a block that ends with a flashblock has another one as a part or as its end."""
+    """Return whether a block that ends with one flashblock contains another one or ends with it."""
     return end is not None and place.transactions is end.transactions and place.index <= end.index

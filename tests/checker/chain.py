@@ -1,4 +1,4 @@
-"""What the checker is told about a chain: all that cannot be read from its feed."""
+"""Facts about a chain that cannot be read from its feed."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,17 +15,17 @@ class Chain:
     token: bytes
     balances: dict[bytes, int]
     tokens: dict[bytes, int]  # balances of the token
-    kept_blocks: int = 64  # for so many blocks pins must answer
-    # What eth_getTransactionCount gives at pending: with the pool or without.
+    kept_blocks: int = 64  # the number of blocks with guaranteed pins
+    # The result of eth_getTransactionCount at pending: with the pool or without.
     pending_nonce: Literal["state", "pool"] = "state"
-    freshness_blocks: int = 2  # block times after which a pending block has expired
+    freshness_blocks: int = 2  # block times until a pending block expires
     contracts: frozenset[bytes] = field(default_factory=frozenset)
-    # Whether who answers follows the chain from afar, and so may be late, or miss flashblocks.
+    # Whether the service follows the chain, and so may be late or miss flashblocks.
     followed: bool = False
 
     @property
     def freshness_ns(self) -> int:
-        """How long a flashblock may be served after it was committed."""
+        """The maximum time between a flashblock's commit and a response with it."""
         return self.freshness_blocks * self.block_time * SECOND_NS
 
     def as_json(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Chain:
 
 
 def read_chain(found: dict[str, Any]) -> Chain:
-    """The chain that a journal describes."""
+    """The chain described by a journal."""
     return Chain(
         chain_id=found["chain_id"],
         block_time=found["block_time"],

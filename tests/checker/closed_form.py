@@ -1,9 +1,9 @@
-"""What the transactions of the restricted load do, without an EVM.
+"""The effects of the restricted load's transactions, without an EVM.
 
-The load has two kinds of transaction: plain transfers, which take 21,000 gas and leave no
-logs, and transfers of one token. What executing the latter takes is a constant that the
-first flashblock with one teaches; from then on it is known, and so is all the rest: gas,
-receipts, fees and balances follow from the bytes of the transactions.
+The load has two kinds of transaction: plain transfers, which cost 21,000 gas and have no logs, and
+transfers of one token. The execution gas of the latter is a constant that is learned from the first
+flashblock with one; then everything follows from the bytes of the transactions: gas, receipts, fees
+and balances.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from checker.receipts import Log
 from checker.state import Changes
 from checker.transactions import Payment
 
-# OP stack, predeploys: who gets what.
+# OP stack, predeploys: the recipients of fees.
 SEQUENCER_VAULT = bytes.fromhex("4200000000000000000000000000000000000011")
 BASE_FEE_VAULT = bytes.fromhex("4200000000000000000000000000000000000019")
 L1_FEE_VAULT = bytes.fromhex("420000000000000000000000000000000000001a")
@@ -24,12 +24,12 @@ OPERATOR_VAULT = bytes.fromhex("420000000000000000000000000000000000001b")
 TRANSFER_SELECTOR = keccak256(b"transfer(address,uint256)")[:4]
 TRANSFER_EVENT = keccak256(b"Transfer(address,address,uint256)")
 
-# EIP-2200, EIP-2929: setting a slot that was zero takes 20,000 gas, another one 2,900.
+# EIP-2200, EIP-2929: setting a slot that was zero costs 20,000 gas, another one 2,900.
 FIRST_TOKENS_GAS = 20_000 - 2_900
 
 
 class Unforeseen(ValueError):
-    """A transaction that the load cannot have sent."""
+    """A transaction that is not from the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class TokenTransfer:
     amount: int
 
     def log(self, token: bytes, sender: bytes) -> Log:
-        """What the token logs."""
+        """The log of the transfer."""
         topics = (TRANSFER_EVENT, sender.rjust(32, b"\0"), self.to.rjust(32, b"\0"))
         return Log(token, topics, self.amount.to_bytes(32))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTerms:
-    """What holds for all transactions of a block."""
+    """Values common to all transactions of a block."""
 
     chain_id: int
     token: bytes
@@ -57,15 +57,15 @@ class BlockTerms:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a transaction has left beside its changes of state."""
+    """The effect of a transaction beside its changes of state."""
 
     gas: int
     logs: tuple[Log, ...]
-    compressed_size: int = 0  # of a deposit, which L1 carries for nothing
+    compressed_size: int = 0  # of a deposit, which is free on L1
 
 
 def read_transfer(payment: Payment, terms: BlockTerms) -> TokenTransfer | None:
-    """The token transfer that a payment is; none where it moves ether alone."""
+    """The token transfer of a payment, or None if it only moves ether."""
     data = payment.data
     if payment.chain_id != terms.chain_id:
         raise Unforeseen("it is for another chain")
@@ -82,9 +82,9 @@ def read_transfer(payment: Payment, terms: BlockTerms) -> TokenTransfer | None:
 
 
 def token_gas(payments: list[Payment], terms: BlockTerms, state: Changes, gas: int) -> int | None:
-    """What executing one token transfer takes, if these payments together took `gas`.
+    """The execution gas of one token transfer, if these payments together used `gas`.
 
-    None where none of them is one. Nothing is changed: `state` is that before them.
+    None without a token transfer. `state` is the state before them and is not changed.
     """
     known, count, served = 0, 0, set[bytes]()
     for payment in payments:
@@ -99,7 +99,7 @@ def token_gas(payments: list[Payment], terms: BlockTerms, state: Changes, gas: i
 
 
 def apply(payment: Payment, terms: BlockTerms, state: Changes, token_gas: int) -> Effect:
-    """Carry out a payment; `Unforeseen` where it cannot have been included."""
+    """Apply a payment; `Unforeseen` if it cannot have been included."""
     transfer = read_transfer(payment, terms)
     execution, logs = 0, tuple[Log, ...]()
     if transfer is not None:
@@ -113,7 +113,7 @@ def apply(payment: Payment, terms: BlockTerms, state: Changes, token_gas: int) -
     if transfer is not None:
         state.add("token", payment.sender, -transfer.amount)
         state.add("token", transfer.to, transfer.amount)
-        # A slot that becomes zero gives gas back, which is not in the constant.
+        # A slot that becomes zero gives a refund, which is not part of the constant.
         if state.get("token", payment.sender) <= 0:
             raise Unforeseen("it spends the last of the sender's tokens")
     if state.get("balance", payment.sender) < 0:
@@ -122,7 +122,7 @@ def apply(payment: Payment, terms: BlockTerms, state: Changes, token_gas: int) -
 
 
 def _pay(payment: Payment, terms: BlockTerms, state: Changes, gas: int) -> None:
-    """The nonce and all fees."""
+    """Charge the nonce and all fees."""
     sender, price = payment.sender, payment.price(terms.base_fee)
     if payment.nonce != state.get("nonce", sender):
         raise Unforeseen(f"nonce {payment.nonce} where {state.get('nonce', sender)} is next")

@@ -1,11 +1,11 @@
-"""What the checker finds wrong: a name that tests and tables go by, and the evidence."""
+"""The errors found by the checker: a stable name, and the evidence."""
 
 from dataclasses import dataclass, field
 from enum import Enum
 
 
 class Kind(Enum):
-    """Everything that can be wrong."""
+    """All kinds of errors."""
 
     # In the feed alone.
     ORDER = "the feed leaves out or repeats a flashblock"
@@ -14,7 +14,7 @@ class Kind(Enum):
     LINK = "a block does not follow from the one before"
     LOAD = "a block holds a transaction that the load cannot have sent"
 
-    # In the snapshots that answers name.
+    # In the snapshots of responses.
     UNKNOWN = "an answer names a block or flashblock that was never announced"
     SNAPSHOT = "one commit means two things, or its latest is not the parent of its pending"
     BACK = "an answer is older than one that had arrived before it was asked for"
@@ -22,7 +22,7 @@ class Kind(Enum):
     EXPIRED = "an answer names a pending block whose deadline had passed"
     MISSING = "an answer has no pending block though one was fresh"
 
-    # In the answers, each held against the snapshot that it names.
+    # In the responses, each compared with its snapshot.
     BLOCK = "a block differs from the one that the snapshot names"
     STATE = "a balance, nonce or token balance is not that of the snapshot"
     SURROUNDINGS = "a call sees another block around it than the snapshot's"
@@ -35,7 +35,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """One thing that is wrong, with what shows it."""
+    """One error with its evidence."""
 
     kind: Kind
     what: str

@@ -1,10 +1,10 @@
-"""RLP read back, for transactions. Encoding is in `rlp`."""
+"""RLP decoding of transactions. Encoding is in `rlp`."""
 
 Item = bytes | list["Item"]
 
 
 def decode(data: bytes) -> Item:
-    """The one item that these bytes encode; `ValueError` where they do not."""
+    """Decode one item; `ValueError` if malformed."""
     item, end = _item(data, 0)
     if end != len(data):
         raise ValueError("bytes after the RLP item")
@@ -12,7 +12,7 @@ def decode(data: bytes) -> Item:
 
 
 def fields(data: bytes, count: int) -> list[Item]:
-    """The items of a list of so many."""
+    """The items of a list of this length."""
     item = decode(data)
     if not isinstance(item, list) or len(item) != count:
         raise ValueError(f"no RLP list of {count} items")
@@ -20,14 +20,14 @@ def fields(data: bytes, count: int) -> list[Item]:
 
 
 def text(item: Item) -> bytes:
-    """An item that must be bytes."""
+    """Require an item to be bytes."""
     if isinstance(item, list):
         raise ValueError("an RLP list where bytes belong")  # noqa: TRY004, the data is wrong
     return item
 
 
 def number(item: Item) -> int:
-    """An item that must be a number, without leading zeros."""
+    """Require an item to be a number without leading zeros."""
     found = text(item)
     if found[:1] == b"\0":
         raise ValueError("an RLP number with leading zeros")
@@ -53,7 +53,7 @@ def _item(data: bytes, at: int) -> tuple[Item, int]:
 
 
 def _payload(data: bytes, at: int, first: int, base: int) -> tuple[int, int]:
-    """Where the payload begins and ends."""
+    """The start and end of the payload."""
     length, start = first - base, at + 1
     if length > 55:
         start += length - 55

@@ -1,13 +1,13 @@
-"""How long a transaction would be after FastLZ, level 1: what L1 fees go by from Fjord on.
+"""The length of a transaction after FastLZ, level 1: the basis of L1 fees from Fjord on.
 
-Only the length is worked out, by the procedure of the OP stack's specification (Fjord, L1
-cost fees): matches of three bytes or more within 8,191 bytes, found by a table of hashes.
+Computes only the length, by the procedure of the OP stack's specification (Fjord, L1 cost fees):
+matches of three bytes or more within 8,191 bytes, found by a table of hashes.
 """
 
 TABLE = 8192
 WINDOW = 8192
 LONGEST = 262
-TAIL = 13  # what is never compared at the end
+TAIL = 13  # bytes at the end that are never compared
 
 
 def compressed_length(data: bytes) -> int:
@@ -22,7 +22,7 @@ def compressed_length(data: bytes) -> int:
             at += 1
             continue
         if at + 1 >= limit:
-            break  # the reference has stepped on before it looks whether the data end
+            break  # the reference advances before it checks for the end of the data
         size += _literals(at - anchor)
         length = _compared(data, before + 3, at + 3, limit + 9)
         size += _match(length)
@@ -40,7 +40,7 @@ def _key(data: bytes, at: int) -> int:
 
 
 def _compared(data: bytes, before: int, at: int, bound: int) -> int:
-    """How many bytes are compared until two differ; that comparison counts too."""
+    """The number of compared bytes, including the first difference."""
     count = 0
     while at < bound:
         count += 1

@@ -1,4 +1,4 @@
-"""What a transaction pays on the L2 beyond its gas, and how the base fee moves: Jovian's rules."""
+"""Fees of a transaction on the L2 beyond its gas, and changes of the base fee: Jovian's rules."""
 
 import struct
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 ATTRIBUTES_SELECTOR = bytes.fromhex("3db6be2b")  # setL1BlockValuesJovian()
 ATTRIBUTES_BYTES = 178
 
-# EIP-2028, EIP-7623: gas of a byte of call data, and the floor that is paid for it at least.
+# EIP-2028, EIP-7623: gas per byte of call data, and its floor price.
 TRANSACTION_GAS = 21_000
 ZERO_BYTE_GAS, BYTE_GAS = 4, 16
 FLOOR_TOKEN_GAS, TOKENS_OF_A_BYTE = 10, 4
@@ -14,7 +14,7 @@ FLOOR_TOKEN_GAS, TOKENS_OF_A_BYTE = 10, 4
 
 @dataclass(frozen=True, slots=True)
 class L1Terms:
-    """What the attributes deposit of a block says about fees."""
+    """The fee parameters in a block's attributes deposit."""
 
     base_fee_scalar: int
     blob_base_fee_scalar: int
@@ -37,12 +37,12 @@ class L1Terms:
         return gas * self.operator_fee_scalar * 100 + self.operator_fee_constant
 
     def footprint(self, compressed_size: int) -> int:
-        """What a transaction adds to `blobGasUsed` (OP stack, Jovian)."""
+        """The contribution of a transaction to `blobGasUsed` (OP stack, Jovian)."""
         return compressed_size // 10**6 * self.footprint_scalar
 
 
 def read_terms(attributes: bytes) -> L1Terms:
-    """The terms in the call data of an attributes deposit; `ValueError` for another call."""
+    """Parse the call data of an attributes deposit; `ValueError` for another call."""
     if attributes[:4] != ATTRIBUTES_SELECTOR or len(attributes) != ATTRIBUTES_BYTES:
         raise ValueError("not the attributes of Jovian")
     base_fee_scalar, blob_base_fee_scalar = struct.unpack_from(">II", attributes, 4)
@@ -59,13 +59,13 @@ def read_terms(attributes: bytes) -> L1Terms:
 
 
 def intrinsic_gas(data: bytes) -> int:
-    """The gas of a transaction with this call data before anything is executed."""
+    """The gas of a transaction with this call data before execution."""
     zeros = data.count(0)
     return TRANSACTION_GAS + ZERO_BYTE_GAS * zeros + BYTE_GAS * (len(data) - zeros)
 
 
 def gas_used(data: bytes, execution: int) -> int:
-    """The gas of a transaction with this call data, whose execution takes so much."""
+    """The gas of a transaction with this call data and this execution gas."""
     zeros = data.count(0)
     tokens = zeros + TOKENS_OF_A_BYTE * (len(data) - zeros)
     return max(intrinsic_gas(data) + execution, TRANSACTION_GAS + FLOOR_TOKEN_GAS * tokens)

@@ -1,4 +1,4 @@
-"""When all processes of a run begin and end together."""
+"""The common start and end of all processes of a run."""
 
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier, Event
@@ -6,7 +6,7 @@ from multiprocessing.synchronize import Barrier, Event
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All begin when the last one has come, and end when told to."""
+    """All processes begin when the last one has arrived, and end on command."""
 
     start: Barrier
     stop: Event

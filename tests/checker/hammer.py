@@ -1,4 +1,4 @@
-"""A client that asks without end: batches about one block, pins, and everything recorded."""
+"""A client that sends requests continuously: batches about one block, pins, and recorded names."""
 
 import random
 import time
@@ -13,9 +13,9 @@ from checker.journal import Exchange, JournalWriter
 from checker.json_type import Json
 from checker.snapshot import read_snapshot
 
-PINS = 200  # that a client remembers
-FULL = 0.03  # of blocks are asked for with full transactions, which are large
-# What a batch is about.
+PINS = 200  # kept by a client
+FULL = 0.03  # share of blocks with full transactions, which are large
+# The subject of a batch.
 ABOUT = ("pending", "pending", "pending", "pending", "latest", "hash", "place", "number")
 VAULTS = [
     closed_form.SEQUENCER_VAULT,
@@ -29,7 +29,7 @@ Requests = list[tuple[str, list[Json]]]
 
 @dataclass(frozen=True, slots=True)
 class HammerPlan:
-    """What one client does."""
+    """The parameters of one client."""
 
     url: str
     folder: Path
@@ -42,7 +42,7 @@ class HammerPlan:
 
 
 class Hammer:
-    """Makes up requests, and remembers what can be pinned."""
+    """Generates requests, and keeps names that can be pinned."""
 
     def __init__(self, plan: HammerPlan) -> None:
         self._plan = plan
@@ -69,13 +69,15 @@ class Hammer:
         ]
 
     def remember(self, exchange: Exchange) -> None:
-        """What can be asked for later: the pending block, and a transaction of the one shown."""
+        """Keep names for later requests: the pending block, and a transaction of the
+        returned one.
+        """
         found = read_snapshot(exchange.snapshot) if exchange.snapshot else None
         if found is not None and found.pending is not None:
             self._pins.append(found.pending)
         block, *_ = results(exchange) or [None]
         if block and block["transactions"]:
-            # The newest matter most: they are where snapshots differ.
+            # The newest are the most useful: snapshots differ there.
             transaction = self._pick.choice(block["transactions"][-20:])
             if isinstance(transaction, str):
                 self._transactions.append(transaction)
@@ -104,7 +106,7 @@ class Hammer:
 
 
 def hammer(plan: HammerPlan, gate: Gate) -> None:
-    """Ask at the planned pace until told to stop."""
+    """Send requests at the planned rate until stopped."""
     maker, stop = Hammer(plan), gate.stop
     gate.start.wait()
     begun, asked = time.monotonic(), 0

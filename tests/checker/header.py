@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from checker.keccak import keccak256
 from support.payloads import rlp
 
-# In the order in which they are hashed.
+# In hash order.
 FIELDS = (
     "parentHash", "sha3Uncles", "miner", "stateRoot", "transactionsRoot", "receiptsRoot",
     "logsBloom", "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "extraData",
@@ -21,7 +21,7 @@ Header = Mapping[str, bytes | int]
 
 
 def encode_header(header: Header) -> bytes:
-    """What is hashed. Numbers have no leading zeros, bytes their full width."""
+    """The hashed encoding. Numbers have no leading zeros, bytes their full width."""
     return rlp.encode([rlp.encode(header[name]) for name in FIELDS])
 
 
@@ -31,20 +31,20 @@ def header_hash(header: Header) -> bytes:
 
 
 def block_size(header: Header, raws: list[bytes]) -> int:
-    """How long the block is in RLP: header, transactions, no uncles, no withdrawals."""
-    # A typed transaction stands in a block as a string of its bytes (EIP-2718).
+    """The length of the block in RLP: header, transactions, no uncles, no withdrawals."""
+    # In a block, a typed transaction is a string of its bytes (EIP-2718).
     transactions = rlp.encode([rlp.encode(raw) for raw in raws])
     return len(rlp.encode([encode_header(header), transactions, rlp.encode([]), rlp.encode([])]))
 
 
 def as_json(header: Header) -> dict[str, str]:
-    """The fields as JSON-RPC writes them."""
+    """The fields in the JSON-RPC encoding."""
     return {name: quantity(value) if isinstance(value, int) else data(value)
             for name, value in header.items()}  # fmt: skip
 
 
 def from_json(block: Mapping[str, object]) -> Header:
-    """The header of a block object; `KeyError` or `ValueError` where there is none in it."""
+    """The header of a block object; `KeyError` or `ValueError` if malformed."""
     found: dict[str, bytes | int] = {}
     for name in FIELDS:
         text = block[name]

@@ -1,4 +1,4 @@
-"""A connection that asks JSON-RPC and notes when: small enough to be looked through."""
+"""A JSON-RPC connection that records times: small enough to be reviewed."""
 
 import json
 import time
@@ -9,11 +9,11 @@ from checker.journal import Exchange
 from checker.json_type import Json
 from support.servers.waiting import PATIENCE
 
-USES = 40  # after which a connection is made anew, so that every worker gets its share
+USES = 40  # after which a connection is replaced, so that every worker gets a share
 
 
 class Client:
-    """Asks one service over one connection at a time."""
+    """A client of one service with one connection at a time."""
 
     def __init__(self, url: str, name: str) -> None:
         self._address = url.removeprefix("http://").rstrip("/")
@@ -28,7 +28,7 @@ class Client:
         self._connection.close()
 
     def ask(self, requests: list[tuple[str, list[Json]]]) -> Exchange:
-        """Ask in one batch. An exchange without an answer is one whose connection broke."""
+        """Send one batch. An exchange without a response is one whose connection broke."""
         text = json.dumps(
             [
                 {"jsonrpc": "2.0", "id": at, "method": method, "params": params}
@@ -59,5 +59,5 @@ class Client:
 
 
 def results(exchange: Exchange) -> list[Json]:
-    """What was answered, item by item: the result, or none for an error."""
+    """The result of each item, or None for an error."""
     return [each.get("result") for each in json.loads(exchange.answer or "[]")]

@@ -1,4 +1,4 @@
-"""Where a transaction stands, as of the snapshot that an answer names."""
+"""The position of a transaction in the snapshot of a response."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from checker.truth import Truth
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A transaction of a block, by the block's hash as the snapshot has it."""
+    """A transaction of a block, by the block's hash in the snapshot."""
 
     place: Place
     hash: bytes
@@ -18,13 +18,13 @@ class Inclusion:
 
 
 def find_inclusion(truth: Truth, moment: Moment, transaction_hash: bytes) -> Inclusion | None:
-    """Where the snapshot has the transaction: in a sealed block, in pending, or not at all.
+    """Find a transaction in the snapshot: in a sealed block, in pending, or nowhere.
 
-    A block that is not sealed yet, and that pending stands on, is named by its last flashblock.
+    An unsealed block below pending is identified by its last flashblock.
     """
     for first, at in truth.by_transaction.get(transaction_hash, ()):
         end = end_at(moment.latest, moment.pending, first.number)
-        # The whole job's list, of which the first `count` are in the block.
+        # The whole job's list; the first `count` are in the block.
         if end is None or not holds(end, first):
             continue
         sealed = sealed_at(moment.latest, first.number)

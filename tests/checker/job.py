@@ -1,8 +1,8 @@
-"""One block being built, as its flashblocks tell: carried out again in closed form.
+"""One block under construction, replayed from its flashblocks in closed form.
 
-What nothing tells is learned: the gas of the attributes deposit, which stands alone in index
-0, and once for the whole chain that of a token transfer. Everything else is computed, and so
-is every later value that these go into.
+Two values are learned: the gas of the attributes deposit, which is alone in index 0, and once per
+chain that of a token transfer. Everything else is computed, including all values that depend on
+them.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,14 @@ L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
 
 
 class Learned:
-    """What a chain's feed has taught."""
+    """Values learned from a chain's feed."""
 
     def __init__(self, chain: Chain, senders: Mapping[bytes, bytes]) -> None:
-        """`senders` says who has signed which transaction, by its hash."""
+        """`senders` has the signer of each transaction, by hash."""
         self.chain = chain
         self.senders = senders
         self.token_gas: int | None = None
-        self.withdrawals_root: bytes | int | None = None  # no load touches what it is the root of
+        self.withdrawals_root: bytes | int | None = None  # unchanged by any load
 
 
 class Job:
@@ -55,10 +55,10 @@ class Job:
         self.places: list[Place] = []
         self._learned = learned
         self._terms: BlockTerms | None = None
-        # One attributes deposit a block, of which the first is in block 1.
+        # One attributes deposit per block, the first in block 1.
         self._deposit_nonce = message.number - 1
 
-        # Of what has come so far.
+        # Of the messages so far.
         self._state = parent.state
         self._transactions: list[Included] = []
         self._transactions_trie = OrderedTrie()
@@ -69,7 +69,7 @@ class Job:
         self._bloom = NO_BLOOM
 
     def take(self, message: Message) -> None:
-        """Carry out what a message brings; `ValueError` where the load cannot have sent it."""
+        """Apply a message; `ValueError` if it cannot come from the load."""
         raws = message.raws
         self._transactions_trie.extend(raws)
         changes = Changes(self._state)
@@ -80,7 +80,7 @@ class Job:
             self._state = changes.done()
 
     def place(self, message: Message, order: int, received_ns: int) -> Place:
-        """Where the chain is after a message that was taken."""
+        """The place of the chain after an applied message."""
         root = self._transactions_trie.root()
         return Place(
             order=order,
@@ -98,7 +98,7 @@ class Job:
         )
 
     def expected_header(self, header: Header) -> dict[str, bytes | int]:
-        """What an announced header must say of the transactions so far."""
+        """The expected header fields for the transactions so far."""
         learned = self._learned
         if learned.withdrawals_root is None:
             learned.withdrawals_root = header["withdrawalsRoot"]
@@ -141,7 +141,7 @@ class Job:
             self._footprint += terms.l1.footprint(effect.compressed_size)
 
     def _begin(self, fresh: list[Transaction], changes: Changes, gas: int) -> None:
-        """Index 0: the attributes deposit, and what it says about fees."""
+        """Index 0: the attributes deposit and its fee parameters."""
         if len(fresh) != 1 or not isinstance(fresh[0], Deposit):
             raise Unforeseen("index 0 holds something else than one deposit")
         deposit = fresh[0]
@@ -155,7 +155,7 @@ class Job:
         changes.add("nonce", DEPOSITOR, self._deposit_nonce + 1 - counted)
 
     def _include(self, transaction: Transaction, effect: Effect) -> None:
-        """Enter a transaction with its receipt."""
+        """Add a transaction with its receipt."""
         self._transactions.append(Included(transaction, effect, self._gas, self._logs))
         self._gas += effect.gas
         self._logs += len(effect.logs)

@@ -1,7 +1,7 @@
-"""What was asked and answered, sent and announced, as JSON lines that can be judged again.
+"""Requests, responses, transactions and flashblocks as JSON lines that can be judged again.
 
-A journal is a folder. Every process and thread that has something to record writes a file
-of its own; times are nanoseconds of the machine's monotonic clock, which all share.
+A journal is a folder. Every recording process and thread writes a separate file; times are
+nanoseconds of the machine's monotonic clock, which is common to all.
 """
 
 import json
@@ -15,7 +15,7 @@ from checker.chain import Chain, read_chain
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One HTTP request with its answer, or without one where none came."""
+    """One HTTP request with its response, if any."""
 
     client: str
     sent_ns: int
@@ -27,13 +27,13 @@ class Exchange:
 
 @dataclass(slots=True)
 class Journal:
-    """Everything that was recorded."""
+    """All recorded data."""
 
     chain: Chain
     senders: dict[bytes, bytes] = field(default_factory=dict)  # by transaction hash
-    feed: list[tuple[int, str]] = field(default_factory=list)  # when it came, the message
+    feed: list[tuple[int, str]] = field(default_factory=list)  # time of receipt, and the message
     exchanges: list[Exchange] = field(default_factory=list)
-    # What a feed with faults has sent, true or not.
+    # The messages of a feed with faults, true or false.
     heard: list[str] = field(default_factory=list)
 
 
@@ -45,27 +45,27 @@ class JournalWriter:
         self._file = (folder / f"{name}.jsonl").open("w", encoding="utf-8")
 
     def chain(self, chain: Chain) -> None:
-        """What the chain is; once in a journal."""
+        """Record the chain; once in a journal."""
         self._write("chain", chain.as_json())
 
     def sender(self, transaction_hash: bytes, sender: bytes) -> None:
-        """Who has signed a transaction."""
+        """Record the signer of a transaction."""
         self._write("sender", {"hash": transaction_hash.hex(), "sender": sender.hex()})
 
     def flashblock(self, received_ns: int, message: str) -> None:
-        """A message of the feed."""
+        """Record a message of the feed."""
         self._write("flashblock", {"received_ns": received_ns, "message": message})
 
     def heard(self, message: str) -> None:
-        """A message of a feed with faults."""
+        """Record a message of a feed with faults."""
         self._write("heard", {"message": message})
 
     def exchange(self, exchange: Exchange) -> None:
-        """A request and its answer."""
+        """Record a request and its response."""
         self._write("exchange", asdict(exchange))
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining data."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class JournalWriter:
 
 
 def read_journal(folder: Path) -> Journal:
-    """The journal in a folder; `ValueError` where nothing says what the chain is."""
+    """Read the journal in a folder; `ValueError` without a chain."""
     lines = list(_lines(sorted(folder.glob("*.jsonl"))))
     chains = [read_chain(line) for line in lines if line["kind"] == "chain"]
     if len(chains) != 1:
@@ -96,7 +96,7 @@ def read_journal(folder: Path) -> Journal:
             case "exchange":
                 journal.exchanges.append(Exchange(**line))
             case _:
-                pass  # the chain, which is known
+                pass  # the chain, which was read before
     return journal
 
 

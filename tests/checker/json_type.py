@@ -1,4 +1,4 @@
-"""The type of a value that came out of JSON."""
+"""The type of a JSON value."""
 
 from typing import Any
 

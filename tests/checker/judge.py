@@ -1,8 +1,8 @@
-"""Judge what was recorded: every answer by the snapshot that it names.
+"""Judges a journal: every response by its snapshot.
 
-The feed is worked out first (`truth`); then each answer's snapshot is found in it
-(`moment`), its time is judged (`timeline`), and each result of it is held against the block
-that the request means there (`subject`, `answers`). Nothing is asked of any service.
+The feed is replayed first (`truth`); then each response's snapshot is found in it (`moment`), its
+time is checked (`timeline`), and each result is compared with the block of its request (`subject`,
+`answers`). No service is involved.
 """
 
 import json
@@ -24,7 +24,7 @@ from checker.subject import Subject, find_subject
 from checker.timeline import judge_times
 from checker.truth import Truth
 
-# Where a request names its block.
+# The position of the block parameter.
 BLOCK_ARGUMENT = {
     "eth_getBlockByNumber": 0,
     "eth_getBlockByHash": 0,
@@ -33,20 +33,20 @@ BLOCK_ARGUMENT = {
     "eth_call": 1,
     "eth_simulateV1": 1,
 }
-# What shows a transaction, and how.
+# Methods that return a transaction, and the form.
 RENDERED = {
     "eth_getTransactionByHash": included_transaction,
     "eth_getTransactionReceipt": included_receipt,
 }
-# Methods that give null where there is no such block.
+# Methods that return null for an unknown block.
 NULL_METHODS = frozenset({"eth_getBlockByNumber", "eth_getBlockByHash"})
-# What all others answer then, as documented.
+# The documented response of all others.
 ABSENT = frozenset({(-32000, "header not found"), (-32000, "header for hash not found")})
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What came out."""
+    """The outcome of judging."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
     judged: Counter[str] = field(default_factory=Counter)  # by method
@@ -61,16 +61,16 @@ class Verdict:
 
 
 class Judge:
-    """Judges the answers of one chain."""
+    """Judges the responses of one chain."""
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self.verdict = Verdict()
-        # Results that were found right, by what was asked about which block.
+        # Results found correct, by request and block.
         self._right: dict[tuple[object, ...], str] = {}
 
     def judge(self, exchanges: list[Exchange]) -> None:
-        """Judge these answers, snapshots and times included."""
+        """Judge these responses, including snapshots and times."""
         verdict = self.verdict
         verdict.exchanges += len(exchanges)
         answered = [each for each in exchanges if each.answer]
@@ -167,7 +167,7 @@ class Judge:
         if subject.place is None:
             self.verdict.unjudged["a block from before the recording"] += 1
             return
-        # Most answers repeat another one, which then need not be worked out again.
+        # Most responses repeat another one and need not be computed again.
         key = (method, json.dumps(params), subject.place.order, subject.hash)
         text = json.dumps(result)
         self.verdict.judged[method] += 1
@@ -189,7 +189,7 @@ class Judge:
             if wrong is None:
                 self._right[key] = text
             else:
-                # A pin that answers as another block is worse than a wrong value.
+                # A pin that resolves to another block is worse than a wrong value.
                 kind = Kind.PIN if subject.pinned and wrong[0] is Kind.BLOCK else wrong[0]
                 self._report(moment, kind, wrong[1], request, response)
 
@@ -218,7 +218,7 @@ def _says_absent(method: str, response: Json) -> bool:
 
 
 def judge_journal(journal: Journal, truth: Truth | None = None) -> Verdict:
-    """Everything that is wrong in what was recorded; `truth` is its feed, if worked out already."""
+    """Return all errors in the journal; `truth` is its replayed feed, if available."""
     truth = truth or work_out(journal)
     judge = Judge(truth)
     judge.judge(journal.exchanges)
@@ -230,7 +230,7 @@ def judge_journal(journal: Journal, truth: Truth | None = None) -> Verdict:
 
 
 def work_out(journal: Journal) -> Truth:
-    """What the recorded feed tells."""
+    """Replay the recorded feed."""
     truth = Truth(journal.chain, journal.senders)
     truth.read(journal.feed)
     truth.hear(journal.heard)
@@ -238,7 +238,7 @@ def work_out(journal: Journal) -> Truth:
 
 
 def _ends(places: list[Place]) -> list[Place]:
-    """The last place of every block, those that were given up included."""
+    """The last place of every block, including dropped ones."""
     following = [*places[1:], None]
     return [
         place

@@ -1,4 +1,4 @@
-"""Flashblocks as a feed writes them: JSON text to values, nothing judged yet."""
+"""Flashblocks as written by a feed: JSON text to values, without judgement."""
 
 import json
 from dataclasses import dataclass
@@ -16,26 +16,25 @@ class Message:
     number: int
     base: dict[str, str] | None  # with index 0
     diff: dict[str, Any]
-    previous: tuple[int, int] | None  # the block and index that it says it follows
+    previous: tuple[int, int] | None  # the block and index of its claimed predecessor
 
     @property
     def raws(self) -> list[bytes]:
-        """The transactions that it brings."""
+        """The transactions of the message."""
         return [unhex(each) for each in self.diff["transactions"]]
 
     @property
     def hash(self) -> bytes:
-        """The hash that it announces."""
+        """The announced hash."""
         return unhex(self.diff["block_hash"])
 
 
 def unhex(text: str) -> bytes:
-    """The bytes of a hex text."""
     return bytes.fromhex(text.removeprefix("0x"))
 
 
 def read_message(text: str) -> Message:
-    """The message in one line; `KeyError` or `ValueError` where it is malformed."""
+    """Parse the message in a line; `KeyError` or `ValueError` if it is malformed."""
     found = json.loads(text)
     metadata = found["metadata"]
     link = metadata.get("prev_flashblock_id", "0-0")
@@ -53,7 +52,7 @@ def read_message(text: str) -> Message:
 def announced_header(base: dict[str, str], diff: dict[str, Any], root: bytes) -> Header:
     """The header of the partial block that base and diff describe (Isthmus and later).
 
-    `root` is that of all its transactions, which a message does not carry.
+    `root` is that of all its transactions, which is not in a message.
     """
     return {
         "parentHash": unhex(base["parent_hash"]),

@@ -1,8 +1,8 @@
-"""The snapshots that answers name, found again in what the feed has announced.
+"""Finds the snapshots of responses in the announced flashblocks.
 
-Commits are made in the order of the feed. Where a name fits two flashblocks, because a job
-that was begun anew began alike, that order tells them apart. Who follows the chain may hear
-it in another order: there both are the same block, and which of them it is stays open.
+Commits are made in the order of the feed. If a name matches two flashblocks, because a restarted
+job began equally, that order distinguishes them. A follower of the chain may receive them in
+another order: there both are the same block, and the choice stays open.
 """
 
 from collections.abc import Iterable
@@ -18,20 +18,20 @@ from checker.truth import Truth
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An answer and what its snapshot names."""
+    """A response and the meaning of its snapshot."""
 
     exchange: Exchange
     snapshot: Snapshot
     latest: Sealed
     pending: Place | None
-    # The newest flashblock of the commit, also where it has expired; none where unknown, and
-    # all that it may be where several have its name.
+    # The newest flashblock of the commit, even if expired; None if unknown, and all candidates if
+    # several have its name.
     tips: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a snapshot names."""
+    """The meaning of a snapshot."""
 
     snapshot: Snapshot
     latest: Sealed
@@ -43,13 +43,13 @@ class _Found:
         return self.tips[-1] if self.tips else None
 
 
-STACKED = 4  # blocks that a follower's pending may be above its latest
+STACKED = 4  # maximum number of blocks from latest to pending on a follower
 
 
 def find_moments(
     truth: Truth, exchanges: Iterable[Exchange]
 ) -> tuple[list[Moment], list[Contradiction]]:
-    """What each answer's snapshot names, and those that name nothing there was."""
+    """Resolve each response's snapshot, and list those that match nothing."""
     kept = list(exchanges)
     contradictions: list[Contradiction] = []
     read: dict[str, Snapshot] = {}
@@ -80,9 +80,9 @@ def find_moments(
 
 
 def names_lie(truth: Truth, exchange: Exchange) -> bool:
-    """Whether an answer's pending is one of two flashblocks for a place, and the wrong one.
+    """Return whether a response's pending is the wrong one of two flashblocks for a position.
 
-    Nobody can know before a later one tells which it was.
+    Only a later flashblock decides which is right.
     """
     if not truth.lies or not exchange.snapshot:
         return False
@@ -93,7 +93,7 @@ def names_lie(truth: Truth, exchange: Exchange) -> bool:
 
 
 def _find(truth: Truth, snapshot: Snapshot, last: int) -> _Found | Contradiction:
-    """What a snapshot names; `last` is the place that the commit before it was at."""
+    """Resolve a snapshot; `last` is the place of the previous commit."""
     evidence: dict[str, object] = {"snapshot": snapshot}
     latest = truth.sealed.get(snapshot.latest[1])
     if latest is None or latest.number != snapshot.latest[0]:

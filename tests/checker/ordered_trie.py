@@ -1,8 +1,8 @@
-"""The trie of a list: the root of transactions and receipts, as a list grows.
+"""The trie of a list: the root of transactions and receipts of a growing list.
 
-A Merkle Patricia trie whose keys are RLP(index) (Ethereum's yellow paper, appendix D). No
-such key begins with another one, so branches hold no values and nothing is ever removed. A
-node keeps how its parent refers to it until something below it changes.
+A Merkle Patricia trie with the keys RLP(index) (Ethereum's yellow paper, appendix D). No key is a
+prefix of another one, so branches hold no values, and nothing is ever removed. A node caches its
+parent's reference to it until a node below it changes.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class _Leaf:
 
 
 class _Branch:
-    """A branch, and the extension that leads to it where its path is not empty."""
+    """A branch, and the extension that leads to it if its path is not empty."""
 
     def __init__(self, path: tuple[int, ...]) -> None:
         self.path = path
@@ -40,7 +40,7 @@ _Node = _Leaf | _Branch
 
 
 def _compact(path: tuple[int, ...], *, leaf: bool) -> bytes:
-    """Nibbles as bytes, with what they are in front (yellow paper, appendix C)."""
+    """Encode nibbles as bytes with a prefix (yellow paper, appendix C)."""
     odd = len(path) % 2
     flag = 2 * leaf + odd
     nibbles = (flag, *path) if odd else (flag, 0, *path)
@@ -48,19 +48,19 @@ def _compact(path: tuple[int, ...], *, leaf: bool) -> bytes:
 
 
 def _reference(encoded: bytes) -> bytes:
-    """How a node with this encoding is referred to: a short one by itself."""
+    """The reference to a node with this encoding: a short node is its own reference."""
     return encoded if len(encoded) < 32 else rlp.encode(keccak256(encoded))
 
 
 class OrderedTrie:
-    """A list whose root is wanted again and again."""
+    """A list whose root is computed repeatedly."""
 
     def __init__(self) -> None:
         self._top: _Node | None = None
         self._count = 0
 
     def extend(self, values: Iterable[bytes]) -> None:
-        """Append these."""
+        """Append values."""
         for value in values:
             key = rlp.encode(self._count)
             path = tuple(nibble for byte in key for nibble in (byte >> 4, byte & 15))
@@ -68,12 +68,12 @@ class OrderedTrie:
             self._count += 1
 
     def root(self) -> bytes:
-        """The root of what is in the list now."""
+        """The root of the current list."""
         return EMPTY_ROOT if self._top is None else _root_of(self._top)
 
 
 def _insert(node: _Node | None, path: tuple[int, ...], value: bytes) -> _Node:
-    """The node with one more leaf below it."""
+    """Return the node with one more leaf below it."""
     if node is None:
         return _Leaf(path, value)
     common = 0
@@ -94,7 +94,7 @@ def _insert(node: _Node | None, path: tuple[int, ...], value: bytes) -> _Node:
 
 
 def _refer(node: _Node) -> bytes:
-    """How the parent refers to a node; what has changed below it is hashed first."""
+    """The parent's reference to a node; changed nodes below it are hashed first."""
     if node.reference is None:
         node.reference = _reference(node.encoded())
         if isinstance(node, _Branch) and node.path:
@@ -104,7 +104,7 @@ def _refer(node: _Node) -> bytes:
 
 
 def _root_of(top: _Node) -> bytes:
-    """The root is hashed however short it is."""
+    """The root is hashed even if it is short."""
     reference = _refer(top)
     return reference[1:] if len(reference) == 33 else keccak256(reference)
 

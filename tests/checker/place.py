@@ -1,4 +1,4 @@
-"""Where the chain was at some time: after one flashblock, or with a block sealed."""
+"""A state of the chain: after one flashblock, or with a sealed block."""
 
 from dataclasses import dataclass, field
 
@@ -14,19 +14,19 @@ class Included:
 
     transaction: Transaction
     effect: Effect
-    gas_before: int  # that the block had used
-    logs_before: int  # that the block had
+    gas_before: int  # gas used by the block before it
+    logs_before: int  # logs of the block before it
 
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """The chain after one flashblock: a partial block and the state that it leaves.
+    """The chain after one flashblock: a partial block and the resulting state.
 
-    The list of transactions is the whole job's, of which the first `count` stand here.
+    The list of transactions is the whole job's; the first `count` belong to this place.
     """
 
     order: int  # in the feed
-    received_ns: int  # when the feed brought it
+    received_ns: int  # time of receipt from the feed
     number: int
     index: int
     header: Header
@@ -36,14 +36,14 @@ class Place:
     deposit_nonce: int
     state: State
     parent: "Sealed"
-    terms: BlockTerms | None  # none where index 0 was not what it should be
-    # The first place after which this one is no part of the chain any more.
+    terms: BlockTerms | None  # None if index 0 was wrong
+    # The first place after which this one is no longer part of the chain.
     dropped_by: "Place | None" = None
     _size: int = field(default=0, init=False)
 
     @property
     def size(self) -> int:
-        """The block's length in RLP; the state root changes nothing about it."""
+        """The block's length in RLP, which does not depend on the state root."""
         if not self._size:
             self._size = block_size(self.header, self.raws)
         return self._size
@@ -54,7 +54,7 @@ class Place:
         return [each.transaction.raw for each in self.transactions[: self.count]]
 
     def number_in(self, name: str) -> int:
-        """A field of the header that is a number."""
+        """A numeric field of the header."""
         value = self.header[name]
         assert isinstance(value, int), "its name says so"
         return value
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A sealed block: its hash, and the place whose content it has, if that was recorded."""
+    """A sealed block: its hash, and the place with the same content, if that was recorded."""
 
     number: int
     hash: bytes

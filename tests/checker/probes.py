@@ -1,6 +1,6 @@
-"""Requests whose answers follow from a block and balances alone: code too short to need an EVM.
+"""Requests whose responses follow from a block and balances alone: code too short to need an EVM.
 
-Whoever makes load builds requests with these, and the judge knows them again by their code.
+The load builds requests with these, and the judge recognises them by their code.
 """
 
 from checker.header import Header, data, quantity
@@ -16,7 +16,7 @@ _PUSH1, _PUSH20 = b"\x60", b"\x73"
 _MSTORE, _RETURN, _SUB, _BALANCE = b"\x52", b"\xf3", b"\x03", b"\x31"
 _BLOCKHASH, _NUMBER = b"\x40", b"\x43"
 
-# What is asked for, and the field of the header that answers it.
+# Requested values, and the header fields with the expected ones.
 SURROUNDINGS = (
     ("NUMBER", _NUMBER, "number"),
     ("TIMESTAMP", b"\x42", "timestamp"),
@@ -29,7 +29,7 @@ SURROUNDINGS = (
 
 
 def _returning(*words: bytes) -> bytes:
-    """Code that returns what each of these leaves on the stack."""
+    """Code that returns the top of the stack after each of these."""
     stored = [word + _PUSH1 + bytes([32 * at]) + _MSTORE for at, word in enumerate(words)]
     return b"".join(stored) + _PUSH1 + bytes([32 * len(words)]) + _PUSH1 + b"\0" + _RETURN
 
@@ -43,20 +43,21 @@ def balance_code(address: bytes) -> str:
 
 
 def balance_of_code(code: str) -> bytes | None:
-    """Whose balance this code returns, if it does."""
+    """The account whose balance this code returns, or None."""
     address = bytes.fromhex(code[4:44]) if len(code) >= 44 else b""
     return address if code == balance_code(address) else None
 
 
 def surroundings_call(block: Json) -> list[Json]:
-    """The parameters of an eth_call that tells the block around it. Without a price it would
-    see a base fee of zero, so it offers one, and has the ether for it."""
+    """The parameters of an eth_call that returns fields of its block. Without a price its base fee
+    would be zero, so it offers one, and has the ether for it.
+    """
     call = {"from": PAYER, "to": PROBE, "gas": "0x186a0", "gasPrice": quantity(10**15)}
     return [call, block, {PROBE: {"code": SURROUNDINGS_CODE}, PAYER: {"balance": hex(1 << 128)}}]
 
 
 def surroundings_words(header: Header) -> list[tuple[str, int]]:
-    """What it must tell in a block with this header."""
+    """The expected result in a block with this header."""
     found = []
     for name, _, field in SURROUNDINGS:
         value = header[field]
@@ -65,17 +66,17 @@ def surroundings_words(header: Header) -> list[tuple[str, int]]:
 
 
 def balance_call(address: bytes, block: Json) -> list[Json]:
-    """The parameters of an eth_call that tells an account's balance from within the EVM."""
+    """The parameters of an eth_call that reads an account's balance in the EVM."""
     return [{"to": PROBE}, block, {PROBE: {"code": balance_code(address)}}]
 
 
 def token_call(token: bytes, owner: bytes, block: Json) -> list[Json]:
-    """The parameters of an eth_call that tells a token balance."""
+    """The parameters of an eth_call that returns a token balance."""
     return [{"to": data(token), "data": data(BALANCE_OF_SELECTOR + owner.rjust(32, b"\0"))}, block]
 
 
 def simulation(sender: bytes, to: bytes, value: int, block: Json) -> list[Json]:
-    """The parameters of an eth_simulateV1 that pays and then tells what the payee has."""
+    """The parameters of an eth_simulateV1 that pays and then returns the payee's balance."""
     calls = [{"from": data(sender), "to": data(to), "value": quantity(value)}, {"to": PROBE}]
     overrides = {PROBE: {"code": balance_code(to)}}
     return [{"blockStateCalls": [{"stateOverrides": overrides, "calls": calls}]}, block]

@@ -1,4 +1,4 @@
-"""Receipts as JSON-RPC must show them, with what OP chains add (Jovian)."""
+"""Receipts in the JSON-RPC form, with the fields of OP chains (Jovian)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from checker.transactions import DEPOSIT, DYNAMIC_FEE, Deposit
 
 
 def included_receipt(place: Place, hash: bytes, at: int) -> dict[str, Any]:
-    """The receipt of a transaction in a block that has this hash."""
+    """The receipt of a transaction in a block with this hash."""
     included, terms = place.transactions[at], place.terms
     assert terms is not None, "nothing is included without them"
     transaction, effect = included.transaction, included.effect
@@ -60,7 +60,7 @@ def _log(place: Place, hash: bytes, at: int, log: Log, number: int) -> dict[str,
 
 
 def _l1_members(included: Included, terms: BlockTerms) -> dict[str, str]:
-    """What it cost on L1: nothing for a deposit, whose compressed size is zero here."""
+    """The L1 cost: zero for a deposit, whose compressed size is zero here."""
     size, l1 = included.effect.compressed_size, terms.l1
     members = {
         "l1GasPrice": l1.base_fee,

@@ -1,4 +1,4 @@
-"""Receipts as the receipts trie has them, and the bloom of their logs."""
+"""Receipts as in the receipts trie, and the bloom of their logs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ NO_BLOOM = bytes(BLOOM_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a contract has logged."""
+    """The log of a contract."""
 
     address: bytes
     topics: tuple[bytes, ...]
     data: bytes
 
     def encoded(self) -> bytes:
-        """As in a receipt."""
+        """The encoding in a receipt."""
         topics = rlp.encode([rlp.encode(topic) for topic in self.topics])
         return rlp.encode([rlp.encode(self.address), topics, rlp.encode(self.data)])
 
@@ -44,12 +44,12 @@ def bloom(logs: Iterable[Log]) -> bytes:
 
 
 def unite(one: bytes, other: bytes) -> bytes:
-    """The bloom of what is in either."""
+    """The union of two blooms."""
     return (int.from_bytes(one) | int.from_bytes(other)).to_bytes(BLOOM_BYTES)
 
 
 def receipt(type: int, gas: int, logs: Iterable[Log] = (), deposit_nonce: int = -1) -> bytes:
-    """The receipt of a success. `gas` is what the block has used up to here.
+    """The receipt of a success. `gas` is the cumulative gas of the block.
 
     That of a deposit ends with its sender's nonce and a version (OP stack, Canyon).
     """

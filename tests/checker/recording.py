@@ -1,4 +1,4 @@
-"""The feed of a running chain, recorded message by message."""
+"""Records the feed of a running chain, message by message."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from checker.journal import JournalWriter
 
 
 class Recorder:
-    """Records in a thread of its own, and counts the blocks that have begun."""
+    """Records in a separate thread, and counts started blocks."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self._connected = ExitStack()
@@ -24,7 +24,7 @@ class Recorder:
         self._begun = 0
         self._changed = threading.Condition()
         self._stopping = False
-        self.broken = ""  # why the feed ended before it should
+        self.broken = ""  # the reason for an early end of the feed
         self._thread = threading.Thread(target=self._record)
 
     def __enter__(self) -> Self:
@@ -38,7 +38,7 @@ class Recorder:
         self._writer.close()
 
     def wait_for_blocks(self, count: int, seconds: float) -> None:
-        """Wait until so many more blocks have begun; `TimeoutError` if they do not."""
+        """Wait until this many more blocks have begun; `TimeoutError` if they do not."""
         with self._changed:
             until = self._begun + count
             if not self._changed.wait_for(lambda: self.broken or self._begun >= until, seconds):

@@ -1,8 +1,8 @@
 """A dev chain and its service in one process, on a driven clock, with everything recorded.
 
-The only part of the checker beside the driver of a real run that touches the product. The
-chain goes on by one flashblock after every single method that is called, within batches
-too, so that an answer that is put together from two moments can be told.
+The only part of the checker beside the driver of a real run that uses the product. The chain grows
+by one flashblock after every single method call, within batches too, so that a response assembled
+from two snapshots is detected.
 """
 
 import inspect
@@ -40,10 +40,10 @@ Run = Callable[[MethodFunction, LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 class Rehearsal:
-    """A chain, its service, and what was recorded of them."""
+    """A chain, its service, and their records."""
 
     def __init__(self, folder: Path, runs: dict[str, Run] | None = None) -> None:
-        """`runs` says for some methods how they are run, which is how a service is spoilt."""
+        """`runs` replaces the implementation of some methods, to break a service."""
         genesis = ChainSettings()
         self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
         self.store = Store(str(folder), write=True)
@@ -73,19 +73,19 @@ class Rehearsal:
         )
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self.served.close()
         self.writer.close()
         self.store.close()
 
     def open_view(self, _: Client) -> LedgerView:
-        """What a request reads; a spoilt service may choose another."""
+        """Open the view of a request; a broken service may choose another."""
         return self.ledger.view()
 
     # --- The chain -----------------------------------------------------------------------
 
     def go_on(self, payments: int = 2) -> None:
-        """One more flashblock, with so many transactions; now and then it begins a block."""
+        """Add a flashblock with this many transactions; occasionally it begins a block."""
         sequencer = self._sequencer
         if sequencer is None:
             return
@@ -100,7 +100,7 @@ class Rehearsal:
             sequencer.tick()
 
     def give_up(self) -> None:
-        """Drop the block in progress; `begin_anew` puts another in its place."""
+        """Drop the block in progress; `begin_anew` replaces it."""
         block = self.writer.open_block()
         assert block is not None
         batch = self.store.batch()
@@ -110,11 +110,11 @@ class Rehearsal:
         self.writer.close()
 
     def stall(self, seconds: int) -> None:
-        """Let time pass in which nothing is done."""
+        """Advance time without any work."""
         self.clock.advance(seconds * SECOND)
 
     def begin_anew(self, *, seed: int) -> None:
-        """Begin a sequencer, which begins a block; another seed makes it another block."""
+        """Start a sequencer, which begins a block; another seed gives another block."""
         self.writer = LedgerWriter(self.store, self.clock)
         chain, state = ChainSettings(seed=seed), DevState(bytes(32), interval_ms=INTERVAL_MS)
         sink = FeedSink(self._publish)
@@ -126,7 +126,7 @@ class Rehearsal:
         self.journal.feed.append((self.clock.monotonic_ns(), encode(flashblock).decode()))
 
     def _payment(self, sequencer: Sequencer) -> Transaction:
-        """The next of the load: ether and tokens in turn, fees of all sizes."""
+        """The next payment of the load: ether and tokens in turn, fees of all sizes."""
         number = self.sent
         self.sent += 1
         account, payee = ACCOUNTS[number % 3], PAYEES[number % len(PAYEES)]
@@ -143,11 +143,11 @@ class Rehearsal:
     # --- Requests ------------------------------------------------------------------------
 
     def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
-        """Ask in one batch, and record it."""
+        """Send one batch, and record it."""
         return self.served.ask(requests)
 
     def ask_everything(self, block: Any) -> list[Any]:  # noqa: ANN401, it is JSON
-        """A batch of all that the judge can judge, about one block."""
+        """A batch of every kind of request that the judge supports, about one block."""
         payer, payee = ACCOUNTS[self.sent % 3].address, PAYEES[self.sent % len(PAYEES)]
         return self.served.ask_everything(block, payer, payee)
 

@@ -1,4 +1,4 @@
-"""Blocks as JSON-RPC must show them, from what the feed has announced."""
+"""Blocks in the JSON-RPC form, from the announcements of the feed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def partial_block(place: Place, *, full: bool) -> dict[str, Any]:
 
 
 def sealed_block(sealed: Sealed, place: Place, state_root: bytes, *, full: bool) -> dict[str, Any]:
-    """The block object of a sealed block that has this state root; its hash shows whether."""
+    """The block object of a sealed block with this state root, which its hash verifies."""
     return _block(place, sealed.hash, {"stateRoot": data(state_root)}, full=full)
 
 
@@ -92,7 +92,7 @@ def _deposit_members(place: Place, deposit: Deposit) -> dict[str, Any]:
 
 
 def difference(expected: Json, found: Json, path: str = "$") -> str | None:
-    """Where two JSON values first differ; none where they are equal."""
+    """The path of the first difference of two JSON values, or None."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name in sorted({*expected, *found}):
             if name not in expected or name not in found:

@@ -1,13 +1,13 @@
-"""Hammer a dev chain under load, and judge every answer.
+"""Send many requests to a dev chain under load, and judge every response.
 
     make check NAME=consistency
     python tests/checker/run.py --seconds 60 --tps 500
     python tests/checker/run.py --replay FOLDER
 
-Starts `foreblock dev` with two workers, sends transfers and token transfers, records the
-feed, and asks from several processes about pending, latest and pinned blocks. The journal
-stays in the folder that is named at the end whenever something is wrong, and can be judged
-again from there. Exits with 1 if anything contradicts.
+Starts `foreblock dev` with two workers, sends transfers and token transfers, records the feed, and
+sends requests from several processes about pending, latest and pinned blocks. If an error is found,
+the journal is kept in the folder printed at the end, and can be judged again. Exits with 1 on any
+contradiction.
 """
 
 import argparse
@@ -48,7 +48,7 @@ OWNERS = dev_accounts(GENESIS.mnemonic, ACCOUNTS)
 
 
 def run(folder: Path, options: argparse.Namespace) -> None:
-    """Fill a journal."""
+    """Record a journal."""
     context = multiprocessing.get_context("spawn")
     with JournalWriter(folder, "chain") as journal:
         journal.chain(chain(BLOCK_TIME))
@@ -69,12 +69,12 @@ def run(folder: Path, options: argparse.Namespace) -> None:
             if process.exitcode:
                 raise SystemExit(f"{process.name} ended with {process.exitcode}")
         click.echo(f"workers took {_cpu_seconds(dev.pids('worker'))} s of CPU")
-        # Every block that an answer has called latest is announced by the next one.
+        # Every block that a response has called latest is announced by the next one.
         recorder.wait_for_blocks(2, PATIENCE)
 
 
 def _cpu_seconds(pids: list[int]) -> str:
-    """What each process has used, to see that each had its share."""
+    """The CPU time of each process, to check the distribution of load."""
     found = []
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
@@ -97,7 +97,7 @@ def chain(block_time: int, *, followed: bool = False) -> Chain:
 def hammers(
     context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
 ) -> list[BaseProcess]:
-    """The processes that ask."""
+    """The processes that send requests."""
     payers = [each.address for each in OWNERS]
     plans = [
         HammerPlan(url, folder, f"client-{at}", payers, PAYEES, TOKEN, options.rate, seed=at)
@@ -109,7 +109,7 @@ def hammers(
 def load(
     context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
 ) -> BaseProcess:
-    """The process that sends."""
+    """The process that sends transactions."""
     plans = [
         LoadPlan(
             url=url,
@@ -126,7 +126,7 @@ def load(
 
 
 def judge(folder: Path) -> Verdict:
-    """Judge a journal and say what came out."""
+    """Judge a journal and print the outcome."""
     begun = time.monotonic()
     journal = read_journal(folder)
     verdict = judge_journal(journal)

@@ -1,7 +1,7 @@
-"""The restricted load: ether and tokens from dev accounts, so many transactions a second.
+"""The restricted load: ether and tokens from dev accounts, at a fixed rate.
 
-Each sender has accounts of its own, so that nonces never wait for another connection. Who
-has signed what goes into the journal before the transaction is sent.
+Each sender has its own accounts, so that nonces never wait for another connection. The signer of a
+transaction is recorded before it is sent.
 """
 
 import random
@@ -32,7 +32,7 @@ PAYEES = [keccak256(at.to_bytes(8))[12:] for at in range(RECIPIENTS)]
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What one sender does."""
+    """The parameters of one sender."""
 
     url: str
     folder: Path
@@ -45,7 +45,7 @@ class LoadPlan:
 
 @dataclass(slots=True)
 class Sender:
-    """Signs and sends until told to stop."""
+    """Signs and sends until stopped."""
 
     plan: LoadPlan
     refusals: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Sender:
     _nonces: dict[bytes, int] = field(default_factory=dict)
 
     def run(self, stop: Event) -> None:
-        """Send portions at the planned pace; what is late is sent at once."""
+        """Send portions at the planned rate; late ones are sent immediately."""
         plan, pick = self.plan, random.Random(self.plan.seed)
         begun = time.monotonic()
         with (
@@ -95,7 +95,7 @@ class Sender:
 
 
 def send_load(plans: list[LoadPlan], gate: Gate) -> None:
-    """Run senders, a thread each, and end with a failure if anything was refused."""
+    """Run senders, one thread each, and fail if any transaction was rejected."""
     senders = [Sender(plan) for plan in plans]
     threads = [threading.Thread(target=sender.run, args=(gate.stop,)) for sender in senders]
     gate.start.wait()

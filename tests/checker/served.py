@@ -1,4 +1,4 @@
-"""A service in one process, on a driven clock, whose answers go into a journal."""
+"""A service in one process, on a driven clock, whose responses are recorded in a journal."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ Wrap = Callable[[str, Method], Method]
 
 
 class Served:
-    """Answers requests and records them. Others see to the chain."""
+    """Responds to requests and records them. The chain is driven elsewhere."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class Served:
         journal: Journal,
         wrap: Wrap,
     ) -> None:
-        """`wrap` says how each method is run, by its name."""
+        """`wrap` wraps the implementation of each method, by name."""
         self._clock = clock
         self._journal = journal
-        self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
+        self._loop = asyncio.new_event_loop()  # one, because long calls return to it
         self._scheduler = scheduler(TIMEOUT_MS)
         methods = make_table(Settings(pending_nonce="state"), self._scheduler).functions
         self.dispatcher = Dispatcher(
@@ -52,12 +52,12 @@ class Served:
         )
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self._scheduler.close()
         self._loop.close()
 
     def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
-        """Ask in one batch, and record it."""
+        """Send one batch, and record it."""
         body = [
             {"jsonrpc": "2.0", "id": at, "method": method, "params": params}
             for at, (method, params) in enumerate(requests)
@@ -75,7 +75,7 @@ class Served:
         return answers
 
     def ask_everything(self, block: Any, payer: bytes, payee: bytes) -> list[Any]:  # noqa: ANN401, it is JSON
-        """A batch of all that the judge can judge, about one block."""
+        """A batch of every kind of request that the judge supports, about one block."""
         sent = f"0x{[*self._journal.senders, bytes(32)][-2].hex()}"
         return self.ask(
             [
@@ -93,7 +93,7 @@ class Served:
         )
 
     def _moment(self) -> int:
-        """Now; and time goes on, so that no two moments are one."""
+        """The time, which advances so that no two readings are equal."""
         self._clock.advance(1_000)
         now = self._clock.monotonic_ns()
         self._clock.advance(1_000)

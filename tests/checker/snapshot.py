@@ -1,4 +1,4 @@
-"""The header Foreblock-Snapshot: which commit an answer was read from."""
+"""The header Foreblock-Snapshot: the commit of a response."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Snapshot:
 
 
 def read_snapshot(text: str) -> Snapshot:
-    """What the header says; `ValueError` where it is malformed."""
+    """Parse the header; `ValueError` if it is malformed."""
     found = _SNAPSHOT.fullmatch(text)
     if found is None:
         raise ValueError(f"no snapshot is named by {text!r}")

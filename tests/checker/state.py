@@ -1,8 +1,8 @@
 """Balances, nonces and token balances at every flashblock.
 
-A state is what one flashblock has changed and the state before it, so that every place of
-the chain has its own and a branch that was given up harms no other. Now and then a state
-takes over everything before it, which bounds the way that a lookup goes.
+A state is the changes of one flashblock and a reference to the previous state, so that every place
+of the chain has its own and a dropped branch affects no other. Occasionally a state copies
+everything before it, which limits the length of a lookup.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Literal
 Kind = Literal["balance", "nonce", "token"]
 Key = tuple[Kind, bytes]
 
-STEPS = 64  # that a lookup goes back at most
+STEPS = 64  # maximum number of states in a lookup
 
 
 class State:
@@ -26,7 +26,7 @@ class State:
             self._before, self._depth = None, 0
 
     def get(self, kind: Kind, address: bytes) -> int:
-        """What an account has of something: 0 unless it was given any."""
+        """The value of an account: 0 by default."""
         key, state = (kind, address), self
         while True:
             found = state._values.get(key)
@@ -42,19 +42,19 @@ class State:
 
 
 class Changes:
-    """A state that is being changed by the transactions of one flashblock."""
+    """A state under change by the transactions of one flashblock."""
 
     def __init__(self, before: State) -> None:
         self._before = before
         self._values: dict[Key, int] = {}
 
     def get(self, kind: Kind, address: bytes) -> int:
-        """What an account has by now."""
+        """The current value of an account."""
         found = self._values.get((kind, address))
         return self._before.get(kind, address) if found is None else found
 
     def add(self, kind: Kind, address: bytes, amount: int) -> None:
-        """Change what an account has."""
+        """Change a value of an account."""
         self._values[kind, address] = self.get(kind, address) + amount
 
     def done(self) -> State:

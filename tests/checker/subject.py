@@ -1,4 +1,4 @@
-"""Which block a request means, as of the snapshot that its answer names."""
+"""The block of a request, in the snapshot of its response."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,19 +10,19 @@ from checker.moment import Moment
 from checker.place import Place, Sealed
 from checker.truth import Truth
 
-# Whether the block must be there, may be there (pruned or not), or must not be.
+# Whether the block must exist, may exist (pruned or not), or must not.
 Presence = Literal["must", "may", "must not"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The block that a parameter names."""
+    """The block of a parameter."""
 
-    place: Place | None  # none where it was never recorded
-    sealed: Sealed | None  # where it is a sealed block
+    place: Place | None  # None if it was never recorded
+    sealed: Sealed | None  # if it is a sealed block
     presence: Presence
-    pinned: bool = False  # by a hash or a place, so that it must never mean another
-    dropped: bool = False  # it was there once
+    pinned: bool = False  # by a hash or a position, so that its meaning is fixed
+    dropped: bool = False  # it existed earlier
 
     @property
     def hash(self) -> bytes:
@@ -34,7 +34,7 @@ class Subject:
 
 
 def find_subject(truth: Truth, moment: Moment, block: Json) -> Subject:
-    """What a block parameter means at that moment."""
+    """Resolve a block parameter at this moment."""
     if block == "pending":
         if moment.pending is not None:
             return Subject(moment.pending, None, "must")
@@ -75,7 +75,7 @@ def _by_hash(truth: Truth, moment: Moment, hash: bytes) -> Subject:
 
 
 def _by_place(truth: Truth, moment: Moment, place: tuple[int, int]) -> Subject:
-    """A flashblock by its block and index; one that its chain never had may be in its place."""
+    """A flashblock by block and index; a false one may be in its place."""
     lies = [lie for (number, index, lie) in truth.lies if (number, index) == place]
     if any(_may_be_believed(truth, moment, lie) for lie in lies):
         return Subject(None, None, "may", pinned=True)
@@ -85,13 +85,13 @@ def _by_place(truth: Truth, moment: Moment, place: tuple[int, int]) -> Subject:
 def _pinned(
     truth: Truth, moment: Moment, places: list[Place], hash: bytes | None = None
 ) -> Subject:
-    """Of the flashblocks with one name the one that the snapshot's branch contains."""
+    """The flashblock with this name that the snapshot's branch contains."""
     latest, tips = moment.latest, moment.tips
     if not places:
         presence: Presence = "may" if hash and _may_be_believed(truth, moment, hash) else "must not"
         return Subject(None, None, presence, pinned=True)
     if not tips and places[0].number > latest.number:
-        # The commit's newest flashblock is not known, nor what was dropped by then.
+        # The commit's newest flashblock is unknown, and so are the dropped ones.
         return Subject(places[0] if len(places) == 1 else None, None, "may", pinned=True)
     ends = [end_at(latest, tip, places[0].number) for tip in tips or (None,)]
     alive = [place for place in places if any(holds(end, place) for end in ends)]
@@ -99,15 +99,15 @@ def _pinned(
         dropped = not tips or any(place.order <= tips[-1].order for place in places)
         return Subject(None, None, "must not", pinned=True, dropped=dropped)
     if len({place.hash for place in alive}) > 1:
-        return Subject(None, None, "may", pinned=True)  # a job that was begun anew, or the first
+        return Subject(None, None, "may", pinned=True)  # a restarted job, or the first
     return Subject(alive[0], None, _presence(truth, moment, alive[0]), pinned=True)
 
 
 def _may_be_believed(truth: Truth, moment: Moment, hash: bytes) -> bool:
-    """Whether a flashblock that its chain never had may be there.
+    """Return whether a flashblock that the chain never had may be served.
 
-    While nothing tells, and where its block was sealed with what it brought: then it shows a
-    state that the block has gone through.
+    Yes until it is contradicted, and if its block was sealed with its transactions: then it is an
+    intermediate state of the block.
     """
     for (number, _, lie), raws in truth.lies.items():
         if lie == hash:
@@ -117,7 +117,7 @@ def _may_be_believed(truth: Truth, moment: Moment, hash: bytes) -> bool:
 
 
 def _went_through(sealed: Sealed, raws: list[bytes]) -> bool:
-    """Whether a block has these transactions one after the other."""
+    """Return whether a block has these transactions in sequence."""
     if sealed.place is None:
         return True
     found = [each.transaction.raw for each in sealed.place.transactions[: sealed.place.count]]
@@ -126,9 +126,9 @@ def _went_through(sealed: Sealed, raws: list[bytes]) -> bool:
 
 
 def _presence(truth: Truth, moment: Moment, place: Place) -> Presence:
-    """Whether a flashblock of the snapshot's branch must be there.
+    """Return whether a flashblock of the snapshot's branch must exist.
 
-    Who follows a chain need not have heard it before its block was sealed.
+    A follower may not have received it before its block was sealed.
     """
     newest = moment.tips[-1].number if moment.tips else moment.latest.number
     if place.number <= newest - truth.chain.kept_blocks:

@@ -1,11 +1,11 @@
-"""A verdict for people."""
+"""A verdict as a table."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from checker.judge import Verdict
 
-SHOWN = 5  # contradictions of one kind
+SHOWN = 5  # contradictions per kind
 
 
 def table(verdict: Verdict) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""What judges shares no code with what is judged."""
+"""The judge shares no code with the product."""
 
 import ast
 from pathlib import Path
 
-# They run the product, so that there is something to judge.
+# These run the product.
 DRIVERS = {"rehearsal.py", "run.py", "sending.py", "served.py"}
 
 

@@ -1,8 +1,8 @@
-"""The checker finds nothing wrong with the service, and finds what is done to it on purpose.
+"""The checker finds no error in the service, and finds every deliberate one.
 
-A spoilt service differs from the real one in one respect, each of them a mistake that
-servers of pre-confirmed blocks have made. Without these tests, a checker that judges nothing
-would pass for a service without a fault.
+A broken service differs from the real one in one respect; each is a mistake that servers of
+pre-confirmed blocks have made. Without these tests, a checker that judges nothing would report a
+service without errors.
 """
 
 import json
@@ -33,7 +33,7 @@ Begin = Callable[..., Rehearsal]
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Begin]:
-    """Begins a rehearsal, whose service may be spoilt by how its methods are run."""
+    """Start a rehearsal, whose service may be broken by replaced methods."""
     begun: list[Rehearsal] = []
 
     def begin(**runs: Run) -> Rehearsal:
@@ -46,7 +46,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 
 
 def play(rehearsal: Rehearsal) -> None:
-    """Blocks that seal, one that is given up and begun anew, and a silence."""
+    """Sealed blocks, a dropped and restarted one, and a silence."""
     pins: list[Any] = []
 
     def ask(*blocks: object) -> None:
@@ -77,13 +77,13 @@ def play(rehearsal: Rehearsal) -> None:
     rehearsal.begin_anew(seed=1)
     ask_along(2)
     rehearsal.give_up()
-    rehearsal.begin_anew(seed=1)  # which begins as the one that was given up
+    rehearsal.begin_anew(seed=1)  # which begins like the dropped one
     ask("pending", "latest")
     rehearsal.stall(5)
     ask("pending")
 
 
-# The chain is the same in all tests, whatever is done to the service.
+# The chain is the same in all tests, regardless of changes to the service.
 truths: dict[tuple[str, ...], Truth] = {}
 
 
@@ -97,7 +97,7 @@ def verdict_on(rehearsal: Rehearsal) -> Verdict:
 
 
 def at_latest(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-    """Runs a method on the latest block, whichever the request names."""
+    """Run a method on the latest block, regardless of the requested one."""
     return method(view, Raw(bytes(raw).replace(b'"pending"', b'"latest"')))
 
 
@@ -181,12 +181,12 @@ def test_a_method_that_takes_latest_for_pending(begin: Begin, method: str, kind:
 
 
 def test_a_worker_that_answers_from_an_older_commit(begin: Begin) -> None:
-    """Its answers are true of the commit that they name, but somebody has seen a newer one."""
+    """Its responses match their commit, but a newer one was already visible to a client."""
     rehearsal = begin()
     left: list[LedgerView] = []
 
     def open_view(_: Client) -> LedgerView:
-        """Each but the third is new; that one was left over from the first request."""
+        """Each is new except the third, which is left over from the first request."""
         left.append(rehearsal.ledger.view())
         return left[0] if len(left) == 3 else rehearsal.ledger.view()
 
@@ -257,7 +257,7 @@ def test_a_deadline_that_comes_too_early(begin: Begin) -> None:
 def changed(
     text: bytes | Awaitable[Text], change: Callable[[bytes], bytes]
 ) -> bytes | Awaitable[Text]:
-    """An answer that is changed, now or when it comes."""
+    """Change a response, now or when it arrives."""
     if isinstance(text, bytes):
         return change(text)
 
@@ -268,7 +268,7 @@ def changed(
 
 
 def test_transactions_that_name_another_block_than_their_own(begin: Begin) -> None:
-    """Rendered once with the hash that the partial block had at that time."""
+    """Rendered once with the partial block's hash at that time."""
     hashes: list[str] = []
 
     def name_first(text: bytes) -> bytes:
@@ -297,7 +297,7 @@ def test_a_simulated_block_whose_hash_is_not_its_own(begin: Begin) -> None:
 
 
 def test_a_receipt_with_the_l1_fee_of_another(begin: Begin) -> None:
-    """As where what the transaction before it cost is kept too long."""
+    """As if the cost of the previous transaction was cached too long."""
 
     def rewrite(text: bytes) -> bytes:
         found = json.loads(text)

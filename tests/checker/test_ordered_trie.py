@@ -1,4 +1,4 @@
-"""The product's own roots are alloy's: another implementation to compare with."""
+"""The product's roots are alloy's: an independent implementation."""
 
 import random
 
@@ -24,7 +24,7 @@ def test_the_root_of_nothing() -> None:
 
 
 def test_a_list_has_its_root_at_every_length() -> None:
-    """Across 127, 128, 255 and 256, where keys get another form."""
+    """Across 127, 128, 255 and 256, where the form of keys changes."""
     trie, values = OrderedTrie(), [withdrawal(number) for number in range(300)]
     grown = random.Random(7)
     length = 0
@@ -37,7 +37,7 @@ def test_a_list_has_its_root_at_every_length() -> None:
 
 
 def test_nodes_shorter_than_a_hash_stand_in_their_parents() -> None:
-    """Worked out by hand: two leaves of one nibble and one byte, in a branch below an extension."""
+    """Computed by hand: two leaves of one nibble and one byte, in a branch below an extension."""
     leaf = [rlp.encode(b"\x20"), rlp.encode(b"a")]
     branch = rlp.encode([rlp.encode(b"")] + [rlp.encode(leaf)] * 2 + [rlp.encode(b"")] * 14)
     trie = OrderedTrie()

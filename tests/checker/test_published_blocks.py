@@ -1,4 +1,4 @@
-"""Headers, receipts, transactions and fees, against blocks of public chains."""
+"""Headers, receipts, transactions and fees, compared with blocks of public chains."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_its_receipt_and_its_fees() -> None:
     deposit = decode_deposit(raw, keccak256(raw))
     assert deposit.hash.hex().startswith("4df48be5")
     assert deposit.hash.hex().endswith("689b")
-    # The depositor's nonce was the block's number and three.
+    # The depositor's nonce was the block's number plus three.
     root = ordered_root([receipt(DEPOSIT, 46_218, (), 50_393_253)])
     assert root.hex() == message.diff["receipts_root"][2:]
     terms = read_terms(deposit.data)
@@ -57,7 +57,7 @@ def test_base_fees(base_fee: int, used: int, expected: int) -> None:
     [
         (b"", 0, 21_000),
         (b"\0\1", 100, 21_000 + 4 + 16 + 100),
-        # EIP-7623: ten gas for each token, of which a byte that is not zero has four.
+        # EIP-7623: ten gas per token; a non-zero byte has four tokens.
         (b"\1" * 100, 100, 21_000 + 4_000),
         (b"\0" * 100, 10_000, 21_000 + 400 + 10_000),
     ],

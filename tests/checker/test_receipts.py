@@ -1,4 +1,4 @@
-"""Receipts and blooms, against those of alloy in the engine."""
+"""Receipts and blooms, compared with alloy's in the engine."""
 
 from checker.receipts import NO_BLOOM, Log, bloom, receipt, unite
 from foreblock import _engine

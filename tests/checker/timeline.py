@@ -1,12 +1,12 @@
-"""Snapshots in time: commits never go back, and neither lag nor outlive what was announced.
+"""Snapshots in time: commits never decrease, are visible in time, and expire in time.
 
-All times are of one clock. A flashblock is recorded after it was published, which is after
-its commit returned: the recorded time is later than the commit, never earlier. So an answer
-that was asked for after a flashblock came must know it, and one that was asked for two block
-times after that must not call it pending any more, with no tolerance in either.
+All times are of one clock. A flashblock is recorded after it was published, which is after its
+commit returned: the recorded time is later than the commit, never earlier. So a response to a
+request sent after a flashblock came must include it, and one to a request sent two block times
+after that must not call it pending any more, both without tolerance.
 
-Who follows the chain hears of it later, and nobody records when. There a flashblock has come
-at the latest when somebody was first told of it, and `weather.convergence` says how late.
+A follower receives it later, at an unrecorded time. There a flashblock has arrived at the latest
+when a client first saw it, and `weather.convergence` measures the delay.
 """
 
 from bisect import bisect_left
@@ -17,15 +17,15 @@ from checker.contradiction import Contradiction, Kind
 from checker.moment import Moment
 from checker.place import Place
 
-# How much later than its commit a flashblock may be recorded. It only matters for the claim
-# that a pending block was still fresh.
+# The maximum delay between a flashblock's commit and its record. It only matters for the claim that
+# a pending block was still fresh.
 RECORDING_LAG_NS = 10**9
 
 
 def judge_times(
     chain: Chain, places: list[Place], moments: list[Moment]
 ) -> Iterator[Contradiction]:
-    """What is wrong with when these snapshots were named."""
+    """Return the errors in the times of these snapshots."""
     yield from _never_back(moments)
     yield from _one_meaning(moments, in_order=not chain.followed)
     if chain.followed:
@@ -41,7 +41,7 @@ def judge_times(
 
 
 def _never_back(moments: list[Moment]) -> Iterator[Contradiction]:
-    """Real time: what had arrived before something was asked for is not newer than its answer."""
+    """Real time: a response received before a request was sent is not newer than its response."""
     arriving = sorted(moments, key=lambda moment: moment.exchange.received_ns)
     arrived, newest = 0, None
     for moment in sorted(moments, key=lambda moment: moment.exchange.sent_ns):
@@ -65,7 +65,7 @@ def _never_back(moments: list[Moment]) -> Iterator[Contradiction]:
 
 
 def _one_meaning(moments: list[Moment], *, in_order: bool) -> Iterator[Contradiction]:
-    """A commit is one snapshot, and where `in_order` a later one is at a later place."""
+    """A commit is one snapshot, and with `in_order` a later one is at a later place."""
     meanings: dict[int, Moment] = {}
     for moment in moments:
         known = meanings.setdefault(moment.snapshot.commit, moment)
@@ -96,7 +96,7 @@ def _clash(one: Moment, other: Moment, what: str) -> Contradiction:
 
 
 def _keeps_up(chain: Chain, moment: Moment, known: Place | None) -> Iterator[Contradiction]:
-    """`known` is the newest flashblock that had come before the request went out."""
+    """`known` is the newest flashblock that had arrived before the request was sent."""
     if known is None or known.dropped_by is not None:
         return
     evidence: dict[str, object] = {
@@ -118,9 +118,9 @@ def _keeps_up(chain: Chain, moment: Moment, known: Place | None) -> Iterator[Con
 
 
 def _not_expired_there(chain: Chain, moments: list[Moment]) -> Iterator[Contradiction]:
-    """A flashblock was heard before anybody was told of it; nothing makes it fresher later.
+    """A flashblock is received before any client sees it, and never becomes fresh again.
 
-    Where two flashblocks share a name, the second may be fresh when the first is not.
+    If two flashblocks share a name, the second may be fresh when the first is not.
     """
     told: dict[int, int] = {}
     named = [(moment, moment.pending) for moment in moments if len(moment.tips) == 1]
@@ -136,7 +136,7 @@ def _not_expired_there(chain: Chain, moments: list[Moment]) -> Iterator[Contradi
 def _not_expired(
     chain: Chain, moment: Moment, place: Place, known_ns: int
 ) -> Iterator[Contradiction]:
-    """`known_ns` is a time at which the flashblock had been committed."""
+    """`known_ns` is a time at which the flashblock was already committed."""
     late_ns = moment.exchange.sent_ns - (known_ns + chain.freshness_ns)
     if late_ns > 0:
         yield Contradiction(

@@ -1,6 +1,6 @@
-"""Transactions decoded: those of the restricted load, and the deposit that begins a block.
+"""Decodes transactions of the restricted load, and the deposit at the start of a block.
 
-Senders are not recovered, which takes long in plain Python: whoever signed says who it was.
+Senders are not recovered, which is slow in plain Python; the load records its signers.
 """
 
 from dataclasses import dataclass
@@ -34,16 +34,16 @@ class Payment:
     y_parity: int
     r: int
     s: int
-    compressed_size: int  # what it adds to the data on L1, in millionths of a byte
+    compressed_size: int  # its contribution to the data on L1, in millionths of a byte
 
     def price(self, base_fee: int) -> int:
-        """What it pays for each gas."""
+        """The price per gas."""
         return min(self.max_fee_per_gas, base_fee + self.max_priority_fee_per_gas)
 
 
 @dataclass(frozen=True, slots=True)
 class Deposit:
-    """A transaction that comes from L1 and has no signature."""
+    """An unsigned transaction from L1."""
 
     raw: bytes
     hash: bytes
@@ -61,7 +61,7 @@ Transaction = Payment | Deposit
 
 
 def decode_payment(raw: bytes, hash: bytes, sender: bytes) -> Payment:
-    """A payment; `ValueError` for anything that the restricted load does not have."""
+    """Decode a payment; `ValueError` for anything outside the restricted load."""
     if raw[:1] != bytes([DYNAMIC_FEE]):
         raise ValueError(f"a transaction of type {raw[:1].hex()}, not of type 2")
     items = fields(raw[1:], 12)
@@ -88,7 +88,7 @@ def decode_payment(raw: bytes, hash: bytes, sender: bytes) -> Payment:
 
 
 def decode_deposit(raw: bytes, hash: bytes) -> Deposit:
-    """A deposit that calls something; `ValueError` for anything else."""
+    """Decode a deposit that calls a contract; `ValueError` for anything else."""
     if raw[:1] != bytes([DEPOSIT]):
         raise ValueError(f"a transaction of type {raw[:1].hex()}, not a deposit")
     items = fields(raw[1:], 8)

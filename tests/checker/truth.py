@@ -1,11 +1,11 @@
-"""What a chain was at every flashblock, worked out from its feed alone.
+"""The history of a chain at every flashblock, computed from its feed alone.
 
 Every announced value is computed again from the raw transactions: roots, bloom, gas, data
-footprint, hash. What a message cannot show by itself, the state root of a sealed block, is
-left to the answers: a sealed block must have the hash that the next block calls its parent.
+footprint, hash. The state root of a sealed block, which no message contains, is checked by the
+responses: a sealed block must have the hash that the next block calls its parent.
 
-The feed is recorded from some index 0 on, before which the chain has had attributes
-deposits only. Disagreements are collected, and the work goes on with what was announced.
+The feed is recorded from some index 0 on, before which the chain only had attributes deposits.
+Disagreements are collected, and the replay continues with the announced values.
 """
 
 from collections import defaultdict
@@ -29,26 +29,26 @@ from checker.state import State
 
 
 class Truth:
-    """The chain as its feed tells it."""
+    """The chain according to its feed."""
 
     def __init__(self, chain: Chain, senders: Mapping[bytes, bytes]) -> None:
-        """`senders` says who has signed which transaction, by its hash."""
+        """`senders` has the signer of each transaction, by hash."""
         self.chain = chain
         self.places: list[Place] = []
         self.by_place: dict[tuple[int, int], list[Place]] = defaultdict(list)
         self.by_hash: dict[bytes, list[Place]] = defaultdict(list)
-        # The flashblocks that brought a transaction, and its place in their blocks.
+        # The flashblocks with a transaction, and its position in their blocks.
         self.by_transaction: dict[bytes, list[tuple[Place, int]]] = defaultdict(list)
         self.sealed: dict[bytes, Sealed] = {}
-        # Flashblocks that a feed has sent and the chain never had, by number, index and hash:
-        # the transactions that they bring.
+        # Flashblocks of a feed that the chain never had, by number, index and hash: their
+        # transactions.
         self.lies: dict[tuple[int, int, bytes], list[bytes]] = {}
         self.contradictions: list[Contradiction] = []
         self._learned = Learned(chain, senders)
         self._job: Job | None = None
 
     def read(self, lines: Iterable[tuple[int, str]]) -> None:
-        """Take in what was recorded: when each message came, and its text."""
+        """Replay the record: the time and text of each message."""
         for received_ns, text in lines:
             message = read_message(text)
             job = self._job_of(message)
@@ -56,7 +56,7 @@ class Truth:
                 self._extend(job, message, received_ns)
 
     def hear(self, texts: Iterable[str]) -> None:
-        """Take in what a feed with faults has sent of the chain that was read."""
+        """Process messages of a feed with faults about the replayed chain."""
         for text in texts:
             message = read_message(text)
             known = {place.hash for place in self.by_place.get((message.number, message.index), ())}
@@ -66,7 +66,7 @@ class Truth:
                     self.lies[message.number, message.index, each] = message.raws
 
     def _hashes(self, message: Message) -> list[bytes]:
-        """The hash that a message announces, or those of the blocks that it may extend."""
+        """The hash announced by a message, or those of the blocks that it may extend."""
         if any(message.hash):
             return [message.hash]
         before = self.by_place.get((message.number, message.index - 1), [])
@@ -86,7 +86,7 @@ class Truth:
             hashes.append(header_hash(fields))
         return hashes
 
-    # --- Which block a message belongs to ------------------------------------------------
+    # --- The block of a message ----------------------------------------------------------
 
     def _job_of(self, message: Message) -> Job | None:
         job = self._job
@@ -109,7 +109,7 @@ class Truth:
         return Job(message, base, parent, self._learned)
 
     def _seal(self, message: Message, parent_hash: bytes) -> Sealed:
-        """The block before, sealed with the hash that this message calls its parent."""
+        """Seal the previous block with the hash that this message calls its parent."""
         job = self._job
         if job is not None and job.places:
             said = message.previous
@@ -137,7 +137,7 @@ class Truth:
         if fee != expected:
             self._report(Kind.LINK, message, f"its base fee is {fee}", expected=expected)
 
-    # --- What a message brings -----------------------------------------------------------
+    # --- The contents of a message -------------------------------------------------------
 
     def _extend(self, job: Job, message: Message, received_ns: int) -> None:
         try:
@@ -168,7 +168,7 @@ class Truth:
             self._report(Kind.HASH, message, _text(place.hash), expected=_text(found))
 
     def _drop_beside(self, first: Place) -> None:
-        """A first index ends what was built beside it, or beyond its parent."""
+        """A first index ends other blocks of its height and above its parent."""
         for other in reversed(self.places):
             if other is first.parent.place or other.number < first.number - 1:
                 break

@@ -1,4 +1,4 @@
-"""Both event loops that foreblock can run on."""
+"""Both event loops on which foreblock runs."""
 
 from functools import partial
 
@@ -11,6 +11,6 @@ from support.servers.in_loop import Runner
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Runner:
-    """Runs a test's coroutine, and fails where it does not end."""
+    """Run a test's coroutine, and fail if it does not end."""
     uses_uvloop = request.param == "uvloop"
     return partial(in_loop.run, loop_factory=uvloop.new_event_loop if uses_uvloop else None)

@@ -1,4 +1,4 @@
-"""Receipts and balances in metadata: read where they can be, and never in the way."""
+"""Receipts and balances in metadata: parsed if possible, and otherwise ignored."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The client against our own feed, and against servers that nobody would want."""
+"""The client with foreblock's feed, and with misbehaving servers."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ MEGABYTE = 1 << 20
 
 
 class Reader:
-    """A client that runs, and what it brought."""
+    """A running client, and its received messages."""
 
     def __init__(self, url: str, options: FeedClientOptions, bounds: InboxBounds) -> None:
         self.place: FlashblockId | None = None
@@ -401,7 +401,7 @@ def test_a_feed_that_is_let_wait_is_not_heard_meanwhile_and_loses_nothing() -> N
             await reader.until_connected()
             server.publish(FIRST)
             await reader.until(1)
-            # What is under way may still come; from the message after it on, it waits.
+            # Messages in transit may still arrive; the next one waits.
             reader.client.pause(wait)
             begun = asyncio.get_running_loop().time()
             server.publish(SECOND)

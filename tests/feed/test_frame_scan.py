@@ -1,4 +1,4 @@
-"""Frames counted by their heads, however their bytes are cut."""
+"""Frames counted by their headers, for any segmentation."""
 
 import os
 
@@ -14,7 +14,7 @@ PONG = frame(b"", 10)
 
 
 def masked(payload: bytes, opcode: int) -> bytes:
-    """As clients send it; short payloads only."""
+    """A client's frame; short payloads only."""
     return bytes([0x80 | opcode, 0x80 | len(payload)]) + bytes(4) + payload
 
 

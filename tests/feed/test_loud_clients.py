@@ -1,6 +1,6 @@
-"""Clients that send what nobody wants, over real connections: the feed goes on as if they were not.
+"""Clients that send unwanted data, over real connections, without an effect on the feed.
 
-Bytes are counted here as the library gets them: what is not handed to it costs nothing.
+Bytes are counted here as passed to the library: discarded bytes cost nothing.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from support.servers.in_loop import Runner
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
-QUIET = FeedServerOptions(client_bytes=1)  # so that a test that takes long may say no more
+QUIET = FeedServerOptions(client_bytes=1)  # so that a slow test may send no more
 SHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 )
-ENOUGH = 8 << 20  # bytes: whoever may send as many is never closed
+ENOUGH = 8 << 20  # bytes: a client with this allowance is never closed
 GOOD = "127.0.0.9"
 
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The length of everything that the library gets to parse."""
+    """The length of everything that the library parses."""
     lengths: list[int] = []
     received = ServerConnection.data_received
 
@@ -60,7 +60,7 @@ async def feed(options: FeedServerOptions = QUIET) -> AsyncIterator[tuple[FeedSe
 
 
 class Loud:
-    """A client that speaks WebSocket by hand."""
+    """A client with handwritten WebSocket frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -78,16 +78,16 @@ class Loud:
         return cls(reader, writer)
 
     def ping(self) -> None:
-        """Ask a hundred times, and read no answer."""
+        """Send a hundred pings, and read no response."""
         self._reader._transport.pause_reading()  # type: ignore[attr-defined]
         self._writer.write(masked(b"x" * 125, 9) * 100)
 
     def abort(self) -> None:
-        """Go at once."""
+        """Disconnect immediately."""
         self._writer.transport.abort()
 
     async def send_until_closed(self, data: bytes) -> None:
-        """Send it again and again, until the end is heard."""
+        """Send repeatedly until the server closes."""
         sent = 0
         heard = asyncio.ensure_future(self._reader.read())
         with suppress(ConnectionError):
@@ -102,7 +102,7 @@ class Loud:
         self._writer.close()
 
     async def sends(self, data: bytes) -> bytes:
-        """What is heard after it has sent so much, until the end."""
+        """The received bytes until the end, after this much was sent."""
         self._writer.write(data)
         try:
             return await self._reader.read()

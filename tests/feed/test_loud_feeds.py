@@ -1,6 +1,6 @@
-"""Feeds that send what no feed does, over real connections, below the level of messages.
+"""Feeds with invalid data below the level of messages, over real connections.
 
-What the library gets to parse is counted: what is not handed to it costs nothing.
+The bytes parsed by the library are counted: discarded bytes cost nothing.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Everything after the handshake that the library gets to parse, as it gets it."""
+    """Everything after the handshake that the library parses, in pieces."""
     parts: list[bytes] = []
     received = ClientConnection.data_received
 
@@ -42,7 +42,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 class Watched:
-    """A client that runs, and what became of it."""
+    """A running client, and its outcome."""
 
     def __init__(self, url: str, options: FeedClientOptions, inbox: Inbox) -> None:
         self.changed = asyncio.Event()
@@ -75,7 +75,7 @@ async def reading(
 
 
 def sending(data: bytes, *, reads: bool = True) -> Callable[..., Awaitable[None]]:
-    """A server that sends this again and again."""
+    """A server that sends this repeatedly."""
 
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         listening = asyncio.create_task(for_ever(reader)) if reads else None
@@ -104,7 +104,7 @@ def test_a_feed_of_control_frames_is_given_up(
         attend = sending(flood * 10_000, reads=reads)
         async with bad_server(attend) as url, reading(url, options) as watched:
             assert await watched.until_lost() == "more than 20 control frames a second"
-            # As many as may come at once, and what came back while the test waited.
+            # As many as may arrive at once, and the allowance regained while the test waited.
             frames = sum(map(len, parsed)) / len(flood)
             assert max(len(part) for part in parsed) <= FRAMES_PER_TURN * len(flood)
             assert frames <= 2 * 100 + FRAMES_PER_TURN
@@ -142,14 +142,14 @@ def test_answers_that_are_not_read_do_not_pile_up(run: Runner, parsed: list[byte
         frames=10**9,
         control_frames=10**9,
         unread_answers=32 * 1024,
-        ping_interval=PATIENCE,  # the server answers none: a busy machine would end it for that
+        ping_interval=PATIENCE,  # the server answers none: a slow machine would be disconnected
     )
 
     async def body() -> None:
         attend = sending(frame(b"x" * 125, 9) * 100, reads=False)
         async with bad_server(attend) as url, reading(url, options) as watched:
             assert await watched.until_lost() == UNREAD
-            assert sum(map(len, parsed)) < 64 << 20  # what kernels hold, and our buffer
+            assert sum(map(len, parsed)) < 64 << 20  # the buffers of the kernel and of foreblock
 
     run(body)
 
@@ -172,7 +172,7 @@ def test_a_handshake_without_an_end_is_given_up(run: Runner, drip: bytes) -> Non
 
 def test_what_is_no_frame_is_noticed_at_once(run: Runner) -> None:
     async def body() -> None:
-        # Neither a ping nor silence would tell.
+        # Neither a ping nor silence would reveal it.
         options = FeedClientOptions(
             ping_interval=PATIENCE, silence=PATIENCE, close_timeout=PATIENCE, waits=QUICK
         )

@@ -1,4 +1,6 @@
-"""Every dialect of `docs/feed.md` in, the newest out, and one exception for the rest."""
+"""All dialects of `docs/feed.md` are read, the newest is written, and the rest raise one
+exception.
+"""
 
 import copy
 import json
@@ -20,7 +22,7 @@ from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 10))
 SECOND = later(7, "job", 1, hash_of("7.1"), FlashblockId(7, 0))
 
-# Keys of the wire, as public sequencers of each time wrote them.
+# Keys on the wire, as written by public sequencers of each period.
 RECEIPT = {"status": "0x1", "cumulativeGasUsed": "0x5208", "logs": []}
 OLD_METADATA = [
     {"receipts": {"0x" + 64 * "1": {"Eip1559": RECEIPT}}, "new_account_balances": {"0x01": "0x1"}},
@@ -35,7 +37,7 @@ JsonObject = dict[str, Any]
 
 
 def wire(flashblock: Flashblock) -> JsonObject:
-    """The flashblock as an object of JSON, to be changed."""
+    """The flashblock as a JSON object, to be changed."""
     message: JsonObject = json.loads(encode(flashblock))
     return message
 
@@ -264,7 +266,7 @@ def test_what_is_no_message_is_refused_as_a_whole(data: bytes) -> None:
 
 
 def test_a_message_that_holds_too_many_texts_is_not_read() -> None:
-    """Two million transactions of a byte fit into the bytes that are allowed."""
+    """Two million transactions of one byte fit into the allowed bytes."""
     text = encode(carrying(FIRST, *[b"\0"] * 2_000_000))
     assert len(text) < MessageLimits().message
     with pytest.raises(MalformedFlashblock, match="has more than 500000 texts"):
@@ -291,7 +293,7 @@ def test_the_limits_hold_to_the_byte() -> None:
 
 
 def is_read_or_malformed(data: bytes) -> None:
-    """Decode; any exception but the one fails the test."""
+    """Decode; any other exception fails the test."""
     try:
         found = decode(data, MessageLimits(64 * 1024, 256 * 1024))
     except MalformedFlashblock:

@@ -1,4 +1,4 @@
-"""Those who speak JSON-RPC to a feed are told where it is."""
+"""Clients that speak JSON-RPC to a feed get a pointer to the service."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ def test_over_websocket(target: str, run: Runner) -> None:
 def test_who_says_nothing_is_closed_with_the_same_reason(run: Runner) -> None:
     async def talk() -> None:
         async with feed() as found:
-            # The time for the handshake itself stays as it is.
+            # The timeout of the handshake itself is unchanged.
             found.server.options = replace(OPTIONS, handshake_timeout=0.0)
             async with found.connect("/") as client:
                 with pytest.raises(ConnectionClosed) as closed:

@@ -101,7 +101,7 @@ def test_room_ends_at_the_number_of_bytes() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 80)), max_size=40), st.integers(1, 5))
 def test_the_count_is_that_of_a_plain_buffer(steps: list[tuple[int, int]], most: int) -> None:
-    """A buffer of letters, each the number of its message; the client takes some at a time."""
+    """A buffer of letters, each the number of its message; the client reads some at a time."""
     backlog = Backlog(most, 10**9)
     buffer: list[int] = []
     for number, (size, taken) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""A pending block that is looked at now and then: its growth as flashblocks."""
+"""A pending block polled occasionally: its growth as flashblocks."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ TRANSACTIONS = tuple(b"\x7e" + bytes([0xC1, n]) for n in range(20))
 
 
 class Pending(NamedTuple):
-    """A pending block as an endpoint shows it."""
+    """A pending block as shown by an endpoint."""
 
     header: Header
     transactions: tuple[bytes, ...]
@@ -95,7 +95,7 @@ looks = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 20)), max_size=60)
 
 @given(looks)
 def test_what_is_announced_is_the_longest_that_was_seen(seen: list[tuple[int, int]]) -> None:
-    """Blocks of one chain in any order, as nodes at different heights show them."""
+    """Blocks of one chain in any order, as from nodes at different heights."""
     pending = PolledPending()
     announced: dict[bytes, list[Flashblock]] = {}
     highest, longest = 0, 0

@@ -1,6 +1,6 @@
-"""Flashblocks of public chains decode to what those chains sealed: hashes and roots come out.
+"""Flashblocks of public chains decode to the sealed hashes and roots of those chains.
 
-`tests/support/payloads/public_payloads.py` has their field values and names the sources.
+`tests/support/payloads/public_payloads.py` has their field values and sources.
 """
 
 import json
@@ -36,8 +36,8 @@ from support.payloads.public_payloads import (
 ISTHMUS = Rules(EthereumFork.PRAGUE, OptimismFork.ISTHMUS)
 JOVIAN = Rules(EthereumFork.PRAGUE, OptimismFork.JOVIAN)
 MESSAGES = [*unichain_sepolia_35535698(), base_sepolia_33439826(), base_mainnet_50393250()]
-# What Unichain's counter stood at after index 1. It is in no message: it was searched for until
-# the receipts root of index 1 came out, and those of the later indices confirm it.
+# The value of Unichain's counter after index 1. It is in no message: it was found by a search for
+# the receipts root of index 1, and the later indices confirm it.
 COUNTED = 2_731_100
 
 
@@ -53,7 +53,7 @@ def unichain() -> list[Flashblock]:
 
 
 def names_its_header(so_far: list[Flashblock], rules: Rules) -> bool:
-    """Whether the last message has the hash of the header that all of them describe."""
+    """Return whether the last message has the hash of the header that all of them describe."""
     base = so_far[0].base
     assert base is not None
     root = transactions_root([raw for each in so_far for raw in each.diff.transactions])
@@ -96,7 +96,7 @@ def test_its_transactions_are_the_builder_s(unichain: list[Flashblock]) -> None:
 
 
 def test_its_receipts_roots_and_blooms(unichain: list[Flashblock]) -> None:
-    """Rebuilt from gas, the deposit's nonce and the one event that the counter logs."""
+    """Rebuilt from gas, the deposit's nonce and the counter's single event."""
     receipts = [
         Receipt(
             type=0x7E, status=True, cumulative_gas_used=67_988 - 21_880,

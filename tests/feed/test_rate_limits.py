@@ -1,4 +1,4 @@
-"""Allowances on a clock of the test's own."""
+"""Allowances on a driven clock."""
 
 from hypothesis import given
 from hypothesis import strategies as st

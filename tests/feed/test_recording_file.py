@@ -1,4 +1,4 @@
-"""Recordings as they lie on disk."""
+"""The file format of recordings."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The feed over real connections, on both event loops that foreblock can run on."""
+"""The feed over real connections, on both event loops on which foreblock runs."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ SECOND = later(7, "job", 1, hash_of("7.1"))
 THIRD = later(7, "job", 2, hash_of("7.2"))
 FOURTH = later(7, "job", 3, hash_of("7.3"))
 DEFAULTS = FeedServerOptions()
-ENOUGH = 100  # messages of 40 kB: more than small buffers of the kernel and ours take
+ENOUGH = 100  # messages of 40 kB: more than small buffers of the kernel and of foreblock hold
 
 
 class Feed:
@@ -44,9 +44,9 @@ class Feed:
         return connect(f"ws://{host}:{port}{target}", proxy=None, **options)
 
     async def connect_slowly(self) -> ClientConnection:
-        """A client that takes next to nothing until it is asked to receive.
+        """A client that reads almost nothing until it is asked to receive.
 
-        The buffers of the kernel are small on both sides, from here on for all clients.
+        The kernel's buffers are small on both sides, from here on for all clients.
         """
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         sock = socket.socket()
@@ -67,12 +67,12 @@ async def feed(options: FeedServerOptions = DEFAULTS) -> AsyncIterator[Feed]:
 
 
 def large(index: int, size: int = 20_000) -> Flashblock:
-    """A flashblock that fills a buffer, and that brotli cannot make small."""
+    """A flashblock that fills a buffer, and does not compress."""
     return carrying(replace(SECOND, index=index), random.Random(index).randbytes(size))
 
 
 def publish_until_slow(found: Feed) -> int:
-    """Publish until a client was closed, and say how many it took."""
+    """Publish until a client is closed; return the number of messages."""
     for count in range(1, ENOUGH):
         found.server.publish(large(count))
         if found.server.closed_as_slow:
@@ -166,7 +166,7 @@ def test_a_slow_client_is_told_and_closed_and_nobody_else_notices(run: Runner) -
                     assert await quick.recv() == sent[-1]
                 assert found.server.clients == 1
                 taken = await received_until_closed(slow)
-                # All that was published before it was closed, and nothing after.
+                # Everything published before it was closed, and nothing after.
                 assert taken == sent[:-1]
                 assert len(taken) >= 3
                 assert (slow.close_code, slow.close_reason) == (1008, TOO_SLOW)
@@ -229,7 +229,7 @@ def test_a_slow_client_that_never_reads_is_cut_off_and_its_place_is_free(run: Ru
             stuck = await found.connect_slowly()
             publish_until_slow(found)
             while found.server.clients == 0:
-                # It may come too often for its address, and is dropped then.
+                # It may connect too often from its address, and is then dropped.
                 with contextlib.suppress(InvalidHandshake, ConnectionClosed, OSError, EOFError):
                     free = await found.connect()
             found.server.publish(FIRST)

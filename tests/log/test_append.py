@@ -1,4 +1,4 @@
-"""Appending to a real server: one writer wins, lost answers and lost ends come right."""
+"""Appending to a real server: one writer wins; lost responses and lost messages are handled."""
 
 import asyncio
 from random import Random
@@ -27,7 +27,7 @@ def test_commits_have_the_sequences_that_were_known_before(server: NatsServer) -
 
 
 def test_a_lost_acknowledgement_is_found_by_the_next_try(server: NatsServer) -> None:
-    """The same bytes are sent twice, as after a lost answer: the second try finds the first."""
+    """The same bytes are sent twice, as after a lost response: the second try finds the first."""
 
     async def run() -> None:
         async with node(server.url) as writer:
@@ -67,7 +67,7 @@ def test_of_two_writers_one_wins_and_the_other_is_deposed(server: NatsServer, si
 
 @pytest.mark.parametrize("size", [0, 3_000_000])
 def test_of_two_that_take_over_with_equal_bytes_one_wins(server: NatsServer, size: int) -> None:
-    """Their links are equal: each finds its own commit in the log, and one of them stored it."""
+    """Their links are equal: each finds its commit in the log, but only one has stored it."""
 
     async def run() -> None:
         async with node(server.url) as one, node(server.url) as other:
@@ -102,7 +102,7 @@ def test_a_writer_that_was_away_is_deposed_at_its_next_append(server: NatsServer
 
 
 def noise(size: int) -> bytes:
-    """Bytes that do not pack."""
+    """Incompressible bytes."""
     return Random(5).randbytes(size)
 
 
@@ -214,7 +214,7 @@ def test_a_stream_that_lost_everything_is_healed_from_its_first_commit_on(
             server.kill()
             server.restore(saved)
             server.start()
-            async with node(server.url) as reader:  # makes the stream again
+            async with node(server.url) as reader:  # creates the stream again
                 await writer.write(b"after")
                 await reader.catch_up()
                 assert reader.bodies == writer.bodies
@@ -243,7 +243,7 @@ def test_a_tail_that_nobody_remembers_is_said_aloud(server: NatsServer) -> None:
 
 
 def forgetful(of: Node) -> None:
-    """As after a restart: the store is there, and the memory is not."""
+    """As after a restart: the store is there, the memory is empty."""
     of.appender = Appender(of.connection, of.reader, Journal(), SystemClock())
 
 

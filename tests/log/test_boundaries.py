@@ -1,4 +1,4 @@
-"""What decides does no I/O, and NATS is known by few modules and needed by nobody else."""
+"""Decisions do no I/O, and few modules depend on NATS."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,7 @@ PURE = [path for path in sorted((PACKAGE / "log").glob("*.py")) if "No I/O." in 
 
 
 def imported(path: Path) -> set[str]:
-    """The first names of all modules that a module imports."""
+    """The top-level names of all modules imported by a module."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):

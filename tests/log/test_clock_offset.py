@@ -1,4 +1,4 @@
-"""The writer's deadlines on a replica's clock, for clocks that differ and drift."""
+"""The writer's deadlines on a replica's clock, with offset and drift."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from foreblock.log.position import HeadAnnouncement
 SECOND = 10**9
 BOOT = b"w" * 16
 OFFSETS = st.integers(-(10**5) * SECOND, 10**5 * SECOND)  # a time namespace of a day and more
-DRIFTS = st.integers(-100, 100)  # ppm, of the writer against the replica
+DRIFTS = st.integers(-100, 100)  # ppm, of the writer relative to the replica
 TRIPS = st.integers(0, SECOND)
 FAR = 10**6 * SECOND
 
@@ -21,7 +21,7 @@ def answer(epoch: int, said: int, boot: bytes = BOOT) -> HeadAnnouncement:
 
 
 class Clocks:
-    """Two clocks, exactly: the time of the writer at a time of the replica, and back."""
+    """Two exact clocks: the writer's time at a replica's time, and back."""
 
     def __init__(self, offset: int, ppm: int) -> None:
         self._offset = offset
@@ -38,7 +38,7 @@ class Clocks:
 def test_a_deadline_is_never_late_and_early_by_a_round_trip_at_most(
     offset: int, ppm: int, there: int, back: int, ahead: int, age: int
 ) -> None:
-    """`ahead` is how far a deadline is when it is set, `age` how old the answer is then."""
+    """`ahead` is the distance of a deadline when it is set, `age` the age of the response then."""
     clocks = Clocks(offset, ppm)
     clock = WriterClock()
     asked = FAR
@@ -82,7 +82,7 @@ def test_the_writer_is_asked_at_once_then_every_ten_seconds_and_again_soon_if_si
     assert clock.next_question_ns(1) == 1000 + RENEW_NS + RETRY_NS
     clock.answered(1000 + RENEW_NS, answer(1, 7))
     assert clock.next_question_ns(1) == 1000 + 2 * RENEW_NS
-    assert clock.next_question_ns(2) == 0  # a new writer, at once
+    assert clock.next_question_ns(2) == 0  # a new writer, immediately
 
 
 @given(st.lists(st.tuples(st.integers(1, 3 * SECOND), TRIPS, TRIPS), min_size=1, max_size=20))

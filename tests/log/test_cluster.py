@@ -1,4 +1,4 @@
-"""A log on three servers, of which one at a time is killed: nothing is lost, doubled or forked."""
+"""A log on three servers, one of which at a time is killed: nothing is lost, doubled or forked."""
 
 import asyncio
 from collections.abc import Iterator

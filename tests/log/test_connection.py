@@ -1,4 +1,4 @@
-"""Servers that may hold a log: their version, their TLS, their users, their stream."""
+"""Servers that may hold a log: their version, TLS, users, and stream."""
 
 import asyncio
 import shutil
@@ -136,7 +136,7 @@ tls {{ cert_file: "{folder}/cert.pem", key_file: "{folder}/key.pem" }}
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate of 127.0.0.1 that nobody signed but itself."""
+    """A folder with a self-signed certificate for 127.0.0.1."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl: TLS of the log is not tested")
@@ -234,7 +234,7 @@ def test_a_server_that_comes_late_is_waited_for(tmp_path: Path) -> None:
 def test_no_server_is_looked_for_after_the_end(
     server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before Python 3.12 a cancellation is lost that comes as an attempt ends."""
+    """Before Python 3.12 a cancellation is lost if it comes as an attempt ends."""
 
     async def run() -> None:
         connection = LogConnection(LogServers([server.url], MAIN), "test")

@@ -1,4 +1,4 @@
-"""docs/design/log.md says what the code does: formats to the byte, subjects, meanings."""
+"""docs/design/log.md matches the code: formats to the byte, subjects, meanings."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def number(value: int) -> bytes:
     return value.to_bytes(8)
 
 
-# Each format: an example of it, and what the page's fields are in it.
+# Each format: an example, and the page's fields in it.
 FORMATS = {
     "A commit": (
         MESSAGE.encode(),

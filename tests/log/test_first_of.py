@@ -1,4 +1,4 @@
-"""Running until the first of several things ends."""
+"""Run until the first of several tasks ends."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Messages of a real stream that are no commits of its log: all nodes skip them and go on."""
+"""Messages of a real stream that are no commits of its log: all nodes skip them."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ OTHER_LOG = b"f" * 16
 
 
 def cut_short(writer: Node) -> bytes:
-    """A commit that would be the next one, without its end."""
+    """A truncated commit that would be the next one."""
     return writer.message(os.urandom(500)).encode()[:-100]
 
 
@@ -57,7 +57,7 @@ HEADERS = [
     {"Nats-Sequence": "x", "Nats-Time-Stamp": "x", "Status": "404"},
     {"Foreblock-Writer": "w" * 900, "Nats-Batch-Commit": "1"},
 ]
-# Blocks of headers as no client library sends them.
+# Headers that no client library sends.
 RAW_HEADERS = [
     b"NATS/1.0\r\n\r\n",
     b"NATS/1.0 404 No Messages\r\n\r\n",
@@ -70,14 +70,14 @@ RAW_HEADERS = [
 
 
 async def store(writer: Node, data: bytes, headers: dict[str, str] | None = None) -> None:
-    """Put bytes into the stream behind the writer's back."""
+    """Put bytes into the stream without the writer."""
     before = (await writer.connection.state()).last
     await writer.connection.request(writer.connection.subjects.log, data, headers)
     assert (await writer.connection.state()).last == before + 1
 
 
 async def publish_raw(server: NatsServer, writer: Node, headers: bytes) -> None:
-    """Publish with these bytes as headers, which the server may refuse, and stores later."""
+    """Publish with these raw headers, which the server may reject."""
 
     def publish() -> None:
         with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as wire:
@@ -98,7 +98,7 @@ async def publish_raw(server: NatsServer, writer: Node, headers: bytes) -> None:
 async def following(
     server: NatsServer,
 ) -> AsyncIterator[tuple[Node, Node, Callable[[], Awaitable[None]]]]:
-    """A writer, a replica that follows it, and a step: one commit that both have."""
+    """A writer, a replica that follows it, and a step: one commit on both."""
     async with (
         node(server.url) as writer,
         node(server.url) as replica,
@@ -148,7 +148,7 @@ def test_no_headers_stop_a_node(server: NatsServer) -> None:
 
 
 def test_a_commit_that_the_store_refuses_is_skipped(server: NatsServer) -> None:
-    """Its writer was not the one that writes: that one is deposed, and takes over again."""
+    """Its author was not the current writer: that one is deposed, and takes over again."""
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
@@ -206,7 +206,7 @@ def test_a_standby_takes_over_after_what_it_skips(server: NatsServer) -> None:
         async with node(server.url) as writer, node(server.url) as standby:
             await writer.write(b"first")
             await store(writer, newer_format(writer))
-            with pytest.raises(NewerLogFormat):  # perhaps a newer writer has taken over
+            with pytest.raises(NewerLogFormat):  # a newer writer may have taken over
                 await writer.write(b"second")
             watch = Standby(standby.connection, SystemClock(), 0.01, Random(1))
             tail = standby.follower(on_head=watch.received)

@@ -1,4 +1,4 @@
-"""Heads of the writer, and its clock: when they are sent, to whom, and when not."""
+"""The writer's head announcements and clock: their timing, recipients, and omissions."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ async def heads_of(listener: Node) -> asyncio.Queue[bytes]:
         heard.put_nowait(message.data)
 
     await listener.connection.subscribe(listener.connection.subjects.head, hear)
-    await listener.connection.state()  # the server has read the subscription by now
+    await listener.connection.state()  # the server has processed the subscription
     return heard
 
 
@@ -46,7 +46,7 @@ def test_a_head_is_sent_after_each_commit_and_once_a_second(server: NatsServer) 
 
 
 def test_a_writer_whose_append_waits_announces_nothing(server: NatsServer) -> None:
-    """The stream is gone, and all else of NATS works: the writer must fall silent."""
+    """The stream is missing, everything else of NATS works: the writer must stop announcing."""
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as other:
@@ -79,7 +79,7 @@ def test_the_clock_is_answered_for_the_epoch_of_the_writer_only(server: NatsServ
             task = asyncio.create_task(announcer.run())
             heard = await heads_of(replica)
             async with asyncio.timeout(PATIENCE):
-                await heard.get()  # so the question is subscribed to
+                await heard.get()  # so the request is subscribed to
             head = await ask_writer(replica.connection, 3)
             assert (head.monotonic_ns, head.boot_id, head.epoch) == (12345, BOOT, 3)
             for epoch in (2, 4):

@@ -1,4 +1,4 @@
-"""A stream that is lost with all that it holds: the writer that runs creates it again."""
+"""A stream that is lost with its contents: the running writer creates it again."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from support.servers.waiting import looked_until
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for less: no other node is slow here."""
+    """Shorten timeouts: no other node is slow here."""
     monkeypatch.setattr(append, "_WAITED_NS", 10**7)
     monkeypatch.setattr(append, "_LISTEN_SECONDS", 0.2)
 
@@ -35,7 +35,7 @@ async def lose(of: Node) -> None:
 def test_the_writer_creates_it_again_and_all_go_on(
     server: NatsServer, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the same sequences, with what the writer has in memory or with nothing."""
+    """At the same sequences, with the writer's commits in memory or without any."""
     monkeypatch.setattr(append, "_KEPT", 5)
 
     async def run() -> None:
@@ -83,7 +83,7 @@ def test_a_skipped_message_is_lost_too(server: NatsServer) -> None:
 
 
 def test_not_while_a_node_knows_of_a_newer_writer(server: NatsServer) -> None:
-    """It asks for the clock of that one, which the writer before it does not know of."""
+    """It requests the clock of the newer one, which the previous writer does not know of."""
 
     async def run() -> None:
         async with node(server.url) as old, node(server.url) as new, node(server.url) as replica:

@@ -1,4 +1,4 @@
-"""What a node keeps in memory, and how it finds its place, beside plain models."""
+"""The memory of a node, and its search for a position, compared with plain models."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -37,7 +37,7 @@ def head(message: LogMessage, sequence: int) -> HeadAnnouncement:
 def test_live_messages_are_given_in_order_or_not_at_all(
     length: int, done: int, heard: list[tuple[int, bool]]
 ) -> None:
-    """Heard in any order, twice, with those of another writer at the same places."""
+    """Received in any order, twice, with those of another writer at the same positions."""
     ours, theirs = chain(20), chain(20, b"other")
     position = LogPosition().after(ours[done], done + 1)
     live, model = LiveMessages(), set()
@@ -122,7 +122,7 @@ LAYOUTS = st.integers(1, 25).flatmap(
 def test_a_place_is_found_by_commit_number(
     parts: list[int], first: int, at: int, gone: int
 ) -> None:
-    """A stream that lost its first commits; a store that may be before it, in it, or after it."""
+    """A stream without its first commits; a store before it, in it, or after it."""
     everything = chain(31)
     stored = laid_out(everything[: len(parts)], parts, first)
     end = stored[-1].last

@@ -1,4 +1,4 @@
-"""Messages of the log: what is written is read, and what is damaged is refused by name."""
+"""Messages of the log: a round trip, and damage is rejected by name."""
 
 import struct
 from hashlib import sha256
@@ -26,7 +26,7 @@ SMALL = LogMessage(3, 7, 8, b"i" * 16, b"p" * 32, b"body" * 20)
 
 
 def plain(message: LogMessage, flags: int, packed: bytes) -> bytes:
-    """The message by the table of the specification, field by field."""
+    """Parse the message by the specification's table, field by field."""
     return (
         b"FBLC"
         + bytes([1, 1, flags, 0])
@@ -199,7 +199,7 @@ SPOILT = [
 
 @each_case(("parts", "why"), SPOILT)
 def test_parts_that_do_not_belong_together_are_no_commit(parts: list[StoredPart], why: str) -> None:
-    """And the commit after them is found."""
+    """And the following commit is found."""
     joiner = Joiner()
     after = spoilt(stored(outgoing(SMALL, 19, 4096)), 0)
     found = [entry for part in (*parts, *after) for entry in joiner.add(part)]

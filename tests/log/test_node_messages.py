@@ -28,7 +28,8 @@ def test_a_transaction_is_answered_with_the_next_nonce(server: NatsServer) -> No
                 bad = await submit(replica.connection, 3, ForwardedTransaction(ALICE, b"bad"))
                 assert good == ForwardedAnswer(4)
                 assert bad == ForwardedAnswer(3, "nonce too low")
-                with pytest.raises(SequencerUnavailable):  # another epoch's writer is not there
+                # the writer of another epoch is not there
+                with pytest.raises(SequencerUnavailable):
                     await submit(replica.connection, 2, ForwardedTransaction(ALICE, b"good"))
                 subject = replica.connection.subjects.submit(3)
                 answer = decode_answer(await replica.connection.request(subject, b"\1"))

@@ -1,8 +1,8 @@
-"""What messages and heads mean to a node, beside a plain model that compares whole histories.
+"""The meaning of messages and heads for a node, compared with a plain model of whole histories.
 
-The model knows nothing of links: a commit is the tuple of all commits up to it. Streams lose
-their ends, writers change, messages come twice, late and out of order; a node must apply what
-continues its history at its place, and nothing else.
+The model has no links: a commit is the tuple of all commits up to it. Streams lose their ends,
+writers change, messages come twice, late and out of order; a node must apply exactly the messages
+that continue its history at its position.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ History = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Entry:
-    """A commit at its place in the stream, with its whole history."""
+    """A commit at its position in the stream, with its whole history."""
 
     message: LogMessage
     history: History
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass
 class Node:
-    """A store: its position, and the commits that it has applied."""
+    """A store: its position, and its applied commits."""
 
     position: LogPosition = field(default_factory=LogPosition)
     history: History = ()
@@ -43,7 +43,7 @@ class Node:
 
 
 def expected(node: Node, entry: Entry) -> Meaning:
-    """By histories, places and epochs."""
+    """By histories, positions and epochs."""
     if entry.last < node.position.sequence:
         return Meaning.KNOWN
     if entry.last == node.position.sequence:
@@ -67,12 +67,12 @@ NODES = st.integers(0, 3)
 
 
 class Streams(RuleBasedStateMachine):
-    """A stream, those who write it, and those who follow."""
+    """A stream, its writers, and its followers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.stream: list[Entry] = []
-        self.everything: list[Entry] = []  # that was ever published, acknowledged or not
+        self.everything: list[Entry] = []  # every published entry, acknowledged or not
         self.nodes = [Node() for _ in range(4)]
         self.commits = 0
 
@@ -92,7 +92,7 @@ class Streams(RuleBasedStateMachine):
 
     @rule(number=NODES, parts=st.integers(1, 3), newer=st.integers(0, 1))
     def write(self, number: int, parts: int, newer: int) -> None:
-        """A node appends; the stream takes it where its last sequence is the expected one."""
+        """A node appends; the stream accepts if its last sequence is the expected one."""
         node = self.nodes[number]
         entry = self.publish(node, max(1, node.position.epoch) + newer, parts)
         if self.end == node.position.sequence:
@@ -101,7 +101,7 @@ class Streams(RuleBasedStateMachine):
 
     @rule(number=NODES, at=st.integers(0, 1000))
     def deliver(self, number: int, at: int) -> None:
-        """Anything that was ever published, in any order, any number of times."""
+        """Any published entry, in any order, any number of times."""
         if not self.everything:
             return
         entry = self.everything[at % len(self.everything)]
@@ -125,7 +125,7 @@ class Streams(RuleBasedStateMachine):
 
     @rule(number=NODES)
     def hear_the_head(self, number: int) -> None:
-        """A head above what a node has says that there is more; it never says less."""
+        """A head above a node's position means that there is more; it is never wrong."""
         if not self.stream:
             return
         node, entry = self.nodes[number], self.stream[-1]
@@ -170,7 +170,7 @@ TABLE = [
     (HERE, replace(NEXT, before=0), 2, Meaning.FORK),
     (HERE, replace(NEXT, log_id=b"f" * 16), 2, Meaning.FOREIGN_LOG),
     (structs.replace(HERE, log_id=None), replace(NEXT, log_id=b"f" * 16), 2, Meaning.APPLY),
-    # A log that another store began at its commit 5.
+    # A log begun by another store at its commit 5.
     (LogPosition(), replace(FIRST, before=5, after=6), 1, Meaning.SNAPSHOT),
     (LogPosition(commit=5), replace(FIRST, before=5, after=6), 1, Meaning.SNAPSHOT),
     (LogPosition(commit=5, log_id=b"f" * 16), replace(FIRST, before=5, after=6), 1,

@@ -1,4 +1,4 @@
-"""Head announcements, submissions, answers and hints: to the byte, and refused by name."""
+"""Head announcements, submissions, responses and hints: to the byte, and rejected by name."""
 
 import pytest
 from hypothesis import given

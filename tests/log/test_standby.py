@@ -1,4 +1,4 @@
-"""A standby takes over from a writer that is gone, and not from one whose log is.
+"""A standby takes over from a dead writer, but not from one with an unreachable log.
 
 The clock is driven: while it stands still, no silence grows.
 """
@@ -23,7 +23,7 @@ TENTH = 10**8
 
 
 class Watcher(Standby):
-    """A standby that counts its checks and what it hears."""
+    """A standby that counts its checks and received messages."""
 
     def __init__(self, of: Node, clock: DrivenClock, seed: int = 1) -> None:
         super().__init__(of.connection, clock, SILENCE, Random(seed))
@@ -58,7 +58,7 @@ async def watching(
 
 
 async def pass_time(clock: DrivenClock, *until: asyncio.Task[int]) -> None:
-    """Let time pass until one of these ends."""
+    """Advance time until one of these ends."""
     async with asyncio.timeout(PATIENCE):
         while not any(each.done() for each in until):
             clock.advance(TENTH)

@@ -1,4 +1,4 @@
-"""Following a real stream: live, over gaps and restarts, and never what does not belong to it."""
+"""Following a real stream: live, across gaps and restarts, without foreign messages."""
 
 import asyncio
 
@@ -21,12 +21,12 @@ from support.servers.waiting import PATIENCE
 
 
 async def store(writer: Node, data: bytes) -> None:
-    """Put bytes into the stream behind the writer's back."""
+    """Put bytes into the stream without the writer."""
     await writer.connection.request(writer.connection.subjects.log, data)
 
 
 async def make_stream(of: Node, **settings: object) -> None:
-    """Make the stream anew, with other settings."""
+    """Recreate the stream with other settings."""
     stream = of.connection.subjects.stream
     await of.connection.ask_jetstream(f"STREAM.DELETE.{stream}")
     wanted = new_stream(of.connection.subjects, 1) | settings
@@ -44,7 +44,7 @@ def test_commits_are_applied_as_they_are_published(server: NatsServer) -> None:
             await writer.write(b"first")
             await replica.until_level(writer, task)
             assert replica.tail is not None
-            while replica.tail.live < 20:  # a look at the stream may come first now and then
+            while replica.tail.live < 20:  # a read of the stream may come first occasionally
                 await writer.write(b"another")
                 await replica.until_level(writer, task)
                 assert len(writer.bodies) < 1000
@@ -93,7 +93,7 @@ def test_a_lost_head_only_delays(server: NatsServer, monkeypatch: pytest.MonkeyP
 
 
 def test_what_the_stream_refuses_is_never_applied(server: NatsServer) -> None:
-    """A deposed writer is heard by all, and so is a head that it sends for its own commit."""
+    """A deposed writer's messages reach all nodes, and so does a head for its own commit."""
 
     async def run() -> None:
         async with node(server.url) as old, node(server.url) as new, node(server.url) as replica:
@@ -116,7 +116,7 @@ def test_what_the_stream_refuses_is_never_applied(server: NatsServer) -> None:
 
 
 def test_a_message_that_only_a_head_names_is_applied_by_its_link(server: NatsServer) -> None:
-    """Two messages were heard for one place: the head decides, and not the order."""
+    """Two messages arrived for one position: the head decides, not the order."""
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
@@ -133,7 +133,7 @@ def test_a_message_that_only_a_head_names_is_applied_by_its_link(server: NatsSer
             assert set(replica.bodies) == {b"first", b"another"}
 
     async def publish_decoy(writer: Node) -> None:
-        """What the stream does not take, because it is for another one."""
+        """Publish a message that the stream rejects, because it is for another one."""
         payload = writer.connection.max_payload
         decoy = outgoing(writer.message(b"decoy"), writer.position.sequence, payload)
         (headers,) = decoy.headers("FB_elsewhere", "w", "")
@@ -197,7 +197,7 @@ def test_a_replica_that_was_away_too_long_is_told_so(server: NatsServer) -> None
 def test_a_log_that_begins_with_a_snapshot_is_not_followed_without_it(server: NatsServer) -> None:
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:
-            writer.position = LogPosition(commit=7)  # a store that was imported
+            writer.position = LogPosition(commit=7)  # an imported store
             await writer.write(b"eighth")
             with pytest.raises(LogBeginsLater) as later:
                 await replica.catch_up()
@@ -210,7 +210,7 @@ def test_a_log_that_begins_with_a_snapshot_is_not_followed_without_it(server: Na
 def test_a_stream_with_other_sequences_is_followed_by_commit_number(
     server: NatsServer, begin: int
 ) -> None:
-    """The stream was made anew and holds the same commits elsewhere."""
+    """The stream was recreated and has the same commits at other sequences."""
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as replica:

@@ -1,4 +1,4 @@
-"""When a standby takes over: a plain reading of the rule beside the watch, on a driven clock."""
+"""The takeover rule of a standby: a plain reading of it beside the watch, on a driven clock."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ SECOND = 10**9
 
 
 def looks(watch: SilenceWatch, begin: int, until: int) -> int | None:
-    """Look whenever it is due, and be answered; the time at which it takes over."""
+    """Check whenever it is due, with responses; return the time of takeover."""
     now = begin
     while now <= until:
         is_due = watch.due(now) is StandbyStep.CHECK
@@ -46,7 +46,7 @@ def test_a_writer_that_says_that_it_stops_is_not_waited_for(seed: int) -> None:
     assert taken is not None
     assert taken - SECOND <= CHANCE_NS + CHECK_NS
     watch.resigned(SECOND)
-    watch.received(SECOND + 1)  # another writer was there first
+    watch.received(SECOND + 1)  # another writer was first
     assert looks(watch, SECOND + 1, 10 * SECOND) is None
 
 
@@ -83,7 +83,7 @@ EVENTS = st.lists(
 def test_it_takes_over_only_while_nothing_but_empty_answers_came(
     events: list[tuple[int, str]], seed: int
 ) -> None:
-    """By the history of all events: the last of another kind is the silence's start."""
+    """From the history of all events: the last one of another kind starts the silence."""
     watch = SilenceWatch(2, Random(seed), 0)
     now, began, before = 0, 0, 0
     for wait, kind in events:

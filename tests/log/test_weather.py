@@ -1,8 +1,8 @@
-"""Many faults in any order on a real server: one history, however it went.
+"""Many faults in any order on a real server: one history in every case.
 
-Three nodes write by turns without asking each other, the server is killed, its store is put back
-to an earlier state. What a node is told is in the log must stay in it, no two nodes may hold
-different commits at one place, and all must come to the same list.
+Three nodes write in turn without coordination, the server is killed, its store is reset to an
+earlier state. An acknowledged commit must stay in the log, no two nodes may hold different commits
+at one position, and all must converge to the same list.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from support.servers.nats_servers import NatsServer
 
 
 class Weather:
-    """A server, three nodes, and what each commit number was."""
+    """A server, three nodes, and the content of each commit number."""
 
     def __init__(self, server: NatsServer, nodes: list[Node], chance: Random) -> None:
         self._server = server
@@ -36,7 +36,7 @@ class Weather:
         self._check()
 
     async def _write(self) -> None:
-        """Whoever writes has read to the end first, or is deposed."""
+        """Write after reading to the end, or be deposed."""
         writer = self._chance.choice(self._nodes)
         body = self._chance.randbytes(self._chance.choice([10, 1000, 1_500_000]))
         is_takeover = self._chance.random() < 0.5
@@ -59,7 +59,7 @@ class Weather:
         self._server.start()
 
     async def _lose(self) -> None:
-        """The end is lost, and the node that has the most writes next: it heals the log."""
+        """Lose the end; the node with the most commits writes next and repairs the log."""
         if self._saved is None:
             return
         first = max(self._nodes, key=lambda each: each.position.sequence)

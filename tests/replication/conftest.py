@@ -1,4 +1,4 @@
-"""A NATS server for each test that needs one."""
+"""A NATS server per test."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -53,7 +53,7 @@ ALICE = ACCOUNTS[0]
 
 
 async def level(machine: Machine, commit: int) -> None:
-    """Wait until its workers have heard of a commit."""
+    """Wait until its workers have been notified of a commit."""
 
     def has() -> bool:
         return any(isinstance(each, Committed) and each.commit >= commit for each in machine.heard)
@@ -66,7 +66,7 @@ def last_commit(machine: Machine) -> int:
 
 
 def settled(data: Path) -> dict[str, list[tuple[bytes, bytes]]]:
-    """What a store that nobody has open has of the log, with all upkeep done."""
+    """Return the replicated tables of a closed store, with all maintenance done."""
     with Store(str(data), write=True, keep_states=1_800, keep_partials=64) as store:
         store.trie().root()
         while store.maintain(10_000):
@@ -181,7 +181,7 @@ def test_of_two_that_begin_at_once_one_writes(tmp_path: Path, server: NatsServer
 
 
 def test_a_writer_that_stops_is_followed_at_once(tmp_path: Path, server: NatsServer) -> None:
-    """And the next one goes on with the same numbers, in the block that was open."""
+    """And the next one continues with the same numbers, in the open block."""
 
     async def run() -> None:
         async with (
@@ -194,10 +194,10 @@ def test_a_writer_that_stops_is_followed_at_once(tmp_path: Path, server: NatsSer
             await writer.node.run()
             await writer.node.close()
             await standby.until(lambda: "epoch 2" in standby.facts and WRITES in standby.facts)
-            assert standby.changes == changes + 1  # workers forget the nonces of the lost pool
+            assert standby.changes == changes + 1  # workers drop the nonces of the lost pool
             await level(standby, last_commit(standby) + 3)
             numbers = [each.commit for each in standby.heard if isinstance(each, Committed)]
-            assert numbers == sorted(set(numbers))  # several may be heard of as one
+            assert numbers == sorted(set(numbers))  # several may be reported as one
 
     asyncio.run(run())
 
@@ -224,7 +224,7 @@ def test_a_store_from_before_the_log_is_copied_to_others(
                 await Machine(replica(tmp_path / "none", server.url)).node.open()
             assert raised.value.first == before
         from_there = replica(tmp_path / "replica", server.url, snapshot_from=[url])
-        early = Machine(from_there)  # it asks until somebody sends
+        early = Machine(from_there)  # it retries until a snapshot is offered
         opening = asyncio.create_task(early.node.open())
         await early.until(lambda: not opening.done())
         async with running(writer, offers) as again:
@@ -318,7 +318,7 @@ def test_a_writer_ends_that_waits_for_its_log(tmp_path: Path, server: NatsServer
             server.kill()
             await writer.until(lambda: "waits for the log" in writer.facts)
         with Store(str(tmp_path / "writer"), write=True):
-            pass  # it is free
+            pass  # the lock is free
 
     asyncio.run(run())
 
@@ -376,13 +376,13 @@ def test_commits_that_the_log_has_lost_are_appended_again(
             server.start()
             await level(other, last_commit(writer) + 3)
             server.kill()
-            server.restore(saved)  # as after a loss of power, without a sync
+            server.restore(saved)  # as after a power failure, without a sync
             lost = last_commit(writer)
             server.start()
             await level(other, lost + 3)
             await other.until(lambda: "epoch 1" in other.facts)
             numbers = [each.commit for each in other.heard if isinstance(each, Committed)]
-            assert numbers == sorted(set(numbers))  # several may be heard of as one
+            assert numbers == sorted(set(numbers))  # several may be reported as one
 
     asyncio.run(run())
 
@@ -420,7 +420,7 @@ def test_nothing_that_is_published_stops_a_node(tmp_path: Path, server: NatsServ
 def test_a_standby_takes_a_snapshot_after_the_log_was_begun_anew(
     tmp_path: Path, server: NatsServer
 ) -> None:
-    """Its own store is ahead of the one that the log begins with."""
+    """Its store is ahead of the one that the log begins with."""
     offers, listening = SnapshotOffers(), socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     copies = SnapshotServer(listening, offers)
@@ -433,7 +433,7 @@ def test_a_standby_takes_a_snapshot_after_the_log_was_begun_anew(
             await level(writer, 3)
             async with running(alone) as standby:
                 await level(standby, 3)
-        async with running(alone) as standby:  # it goes on alone
+        async with running(alone) as standby:  # it continues alone
             await level(standby, last_commit(writer) + 5)
         await begin(tmp_path / "writer")
         async with (

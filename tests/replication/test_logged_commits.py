@@ -19,7 +19,7 @@ Append = Callable[[LogPosition, OutgoingCommit], Awaitable[LogPosition | None]]
 
 
 class Bench:
-    """A store and commits to it, with a log that a test plays."""
+    """A store and commits to it, with a log played by a test."""
 
     def __init__(self, store: Store, append: Append) -> None:
         self.store = store

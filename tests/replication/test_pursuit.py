@@ -1,4 +1,4 @@
-"""How far a node is behind its log."""
+"""The distance of a node to the end of its log."""
 
 from foreblock.log.position import HeadAnnouncement, LogPosition
 from foreblock.replication.following import CatchUp

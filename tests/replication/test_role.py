@@ -1,4 +1,4 @@
-"""Which role a node begins with."""
+"""The initial role of a node."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_a_replica_follows_whatever_there_is(*, is_empty: bool, listens: bool) -
     ("is_empty", "listens", "role"),
     [
         (True, False, Role.LEAD),
-        (True, True, Role.LEAD),  # a writer that has written nothing has no epoch yet
+        (True, True, Role.LEAD),  # a writer without any commit has no epoch yet
         (False, False, Role.LEAD),
         (False, True, Role.FOLLOW),
     ],

@@ -1,4 +1,4 @@
-"""What waits for a source: bounded, in order, and never looked at without a word before."""
+"""Queues before a source: bounded, in order, and never read without a notification."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ GONE = "sequencer not available"
 
 
 class Worker:
-    """One that hears at once, or one to whom everything is still on its way."""
+    """A worker that receives immediately, or one whose messages are all still in transit."""
 
     def __init__(self, *, hears: bool = True) -> None:
         self.hears = hears

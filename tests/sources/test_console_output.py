@@ -1,4 +1,4 @@
-"""What a network prints: in order, repeated requests once, and never waited for."""
+"""The printed output of a network: in order, repeated requests once, and never awaited."""
 
 import threading
 from pathlib import Path

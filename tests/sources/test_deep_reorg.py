@@ -1,6 +1,6 @@
-"""A network whose canonical endpoint goes over to a branch that began long ago.
+"""A network whose canonical endpoint switches to a branch that began long ago.
 
-With a store that keeps few nodes, or with `FOREBLOCK_REORG` at a depth of its own.
+With a store that keeps few nodes, or with `FOREBLOCK_REORG` at a separate depth.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Endpoint:
 
 
 async def reach(network: FeedNetwork, block: Block) -> None:
-    """Until this is the latest block."""
+    """Wait until this is the latest block."""
 
     async def wait() -> None:
         while network.source.latest.hash != block.hash:  # noqa: ASYNC110, nothing wakes

@@ -1,4 +1,4 @@
-"""A development chain in the writer, from one start to the next."""
+"""A development chain in the writer, across restarts."""
 
 import asyncio
 import errno
@@ -45,7 +45,7 @@ GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 
 def started(folder: Path, genesis: str = "", **options: Any) -> DevChainSource:  # noqa: ANN401, of the chain
-    """A chain begun or gone on with, as by a new process."""
+    """A new or continued chain, as in a new process."""
     return DevChainSource(made(folder, genesis, **options), driven(), QUIET)
 
 
@@ -84,7 +84,7 @@ def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
 
 
 def test_workers_hear_the_nonces_after_a_saved_pool(tmp_path: Path) -> None:
-    """Both those that are connected when the chain begins, and those that connect later."""
+    """Both workers that are connected when the chain begins, and those that connect later."""
     source = started(tmp_path, mining="manual")
     for each in (send(ACCOUNTS[0], 0), send(ACCOUNTS[0], 1), send(ACCOUNTS[1], 0)):
         source.submit(each.raw, each.sender)
@@ -108,7 +108,7 @@ def test_workers_hear_the_nonces_after_a_saved_pool(tmp_path: Path) -> None:
 
 
 def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) -> None:
-    """Refused when it is sent, in the words of geth, where no block would take it."""
+    """Rejected when it is sent, with geth's message, since no block would include it."""
     document = json.loads(genesis_text(dev_genesis(ChainSettings())))
     document["config"] |= {"karstTime": 0, "osakaTime": 0}
     (tmp_path / "karst.json").write_text(json.dumps(document))
@@ -156,7 +156,7 @@ def test_a_pool_that_cannot_be_saved_is_told_and_the_store_is_free(
     (told,) = [each for each in logged if each["event"] == "pool_not_saved"]
     assert told["count"] == 1
     assert "No space left on device" in told["why"]
-    again = started(tmp_path)  # `source` still refers to the store of before
+    again = started(tmp_path)  # `source` still refers to the previous store
     assert again.waiting == 0
     again.close()
 

@@ -1,4 +1,4 @@
-"""Proofs that came before their block: fitted, kept, used once it has come, and forgotten."""
+"""Proofs that arrive before their block: adapted, kept, used with the block, and dropped."""
 
 from foreblock.follow.fetch_result import (
     LONGEST_KEPT,

@@ -1,4 +1,4 @@
-"""What happens on a network's thread: garbage is told by whose it is and what it took."""
+"""Events on a network's thread: invalid messages are reported with their sender and cost."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Opening a followed network: one that was begun waits for nobody."""
+"""Opening a followed network: an existing store does not wait for the upstream."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ from support.chains.following import Truth
 from support.chains.writing import genesis
 from support.servers.toy_endpoint import block_node, grow
 
-SECONDS = 5.0  # far less than a silent upstream is asked for, and far more than opening takes
+SECONDS = 5.0  # far less than the timeout of a silent upstream, and far more than opening takes
 ANCHOR = 2
 
 
@@ -47,7 +47,7 @@ def _network(folder: Path, upstream: str) -> Network:
 
 
 async def _open(network: Network) -> int:
-    """Open and close a network; gives the block that it serves."""
+    """Open and close a network; return its served block."""
     opening = open_follow_network(
         network, SystemClock(), lambda _: None, lambda _: None, FeedClientOptions(), None, None
     )

@@ -1,4 +1,4 @@
-"""Roots of a followed chain behind its head: which proofs are asked for, and what comes of it."""
+"""Roots of a followed chain behind its head: requested proofs, and outcomes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ EPOCH = 3
 
 
 class Named:
-    """A header, as far as it is looked at."""
+    """A header, with the fields that are read."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,7 +31,7 @@ class Named:
 
 
 class Needed:
-    """Proofs that a root needs."""
+    """Proofs required by a root."""
 
     def __init__(self, *, before: bool, preimages: bool = True) -> None:
         self.before = {SOMEBODY: [1]} if before else {}
@@ -46,7 +46,7 @@ class Needed:
 
 
 class Roots:
-    """Gives one root after the outcomes that it is told."""
+    """Yields one root after the given outcomes."""
 
     def __init__(self, *outcomes: Needed | str) -> None:
         self.outcomes = list(outcomes)
@@ -68,7 +68,7 @@ class Roots:
 
 
 class Asked:
-    """Finds proofs, but at some blocks."""
+    """Finds proofs, except at some blocks."""
 
     def __init__(self, roots: Roots, refused: Sequence[int] = ()) -> None:
         self.asked: list[MissingNodes] = []

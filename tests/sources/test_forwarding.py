@@ -1,4 +1,4 @@
-"""Transactions that go to another endpoint: what workers hear of them, and what nobody does."""
+"""Transactions forwarded to another endpoint: responses to workers, and leaks."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ GONE = "sequencer not available"
 
 @dataclass
 class Endpoint:
-    """Answers every body alike; one that is silent never does."""
+    """Gives the same response to every body; a silent one never does."""
 
     status: int = 200
     body: bytes = b""
@@ -63,7 +63,7 @@ def error(code: int, message: str) -> bytes:
 
 
 class Worker:
-    """One that hears at once, or one to whom everything is still on its way."""
+    """A worker that receives immediately, or one whose messages are all still in transit."""
 
     def __init__(self, *, hears: bool = True) -> None:
         self.hears = hears
@@ -105,7 +105,7 @@ def forwarded(endpoint: Endpoint, worker: Worker, call: BusCall | None = None) -
         (429, b"slow down", [failed(1, SequencerBusy())]),
         (403, b"", [failed(1, SequencerUnavailable())]),
         (200, error(-32601, "the method does not exist"), [failed(1, SequencerUnavailable())]),
-        # What leaves it open whether it was taken.
+        # Errors that do not say whether it was accepted.
         (200, result("0x" + "00" * 32), []),
         (200, result(None), []),
         (200, result(True), []),

@@ -1,4 +1,4 @@
-"""What is in use is fetched again at another anchor: all of it, behind the others, and once."""
+"""State in use is fetched again at another anchor: all of it, with low priority, and once."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,12 @@ MESSAGES = StateKeys(frozenset(at.to_bytes(20) for at in range(3 * PORTION_ACCOU
 
 
 class World:
-    """Knows what was fetched, of one epoch; finds everything, if it finds anything."""
+    """Records fetched keys, of one epoch; finds everything or nothing."""
 
     def __init__(self) -> None:
         self.known = StateKeys()
         self.asked: list[StateKeys] = []
-        self.urgent: list[bool] = []  # of each of them, whether it was asked as by a message
+        self.urgent: list[bool] = []  # of each of them, whether it had the priority of a message
         self.failures = 0
         self.room = True
         self.kept: dict[bytes, HotAccount] = {}
@@ -76,7 +76,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def fetched(
     world: World, *, until: Callable[[WorkingSetRefresh], bool], begin: bool = True
 ) -> WorkingSetStatus:
-    """Fetch until something holds; gives what it says of itself then."""
+    """Fetch until a condition holds; return the status then."""
 
     async def body() -> WorkingSetStatus:
         hot = WorkingSet()
@@ -109,7 +109,9 @@ def test_all_that_is_not_known_is_fetched_once() -> None:
 
 
 def _after_messages(units: float, failures: int = 0) -> World:
-    """A set of which messages wanted many accounts, readers one, fetched again for these units."""
+    """A hot set with many accounts of messages and one of readers, fetched again with these
+    units.
+    """
     world = World()
     world.failures = failures
 

@@ -19,7 +19,7 @@ def at_rest(
     stops: bool = True,
     until: Callable[[Stage], bool] = lambda _: True,
 ) -> Stage:
-    """Play a scene when the writer has nothing to do, and nobody has to be woken."""
+    """Run a scene when the writer is idle, and nothing needs to be woken."""
 
     async def run() -> Stage:
         stage = Stage()

@@ -1,6 +1,6 @@
-"""A block whose state cannot be had: it is tried again, then the chain is begun anew.
+"""A block with unavailable state: it is tried again, then the chain is restarted.
 
-What readers are told meanwhile, and what is asked of upstreams, is what counts.
+Checks the errors for readers meanwhile, and the requests to upstreams.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ READ = StateKeys(frozenset({SENDERS[1]}))
 
 
 class LackingFetcher(FakeFetcher):
-    """Has the state of the newest block that it is asked about, but while it lacks everything."""
+    """Has the state of the newest requested block, except while it lacks everything."""
 
     def __init__(self, truth: Truth) -> None:
         super().__init__(truth, ANCHOR)
@@ -63,18 +63,18 @@ class LackingFetcher(FakeFetcher):
         return await super().fetch(wanted, places, purpose, seconds, epoch)
 
     def close(self) -> None:
-        """Nothing is open."""
+        pass
 
 
 class Headers:
-    """The blocks of the chain, of which only headers are to be had."""
+    """The blocks of the chain as headers only."""
 
     shown = "upstream"
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self.disputed = False
-        self.confirming = 1  # upstreams that have a block
+        self.confirming = 1  # number of upstreams that have a block
 
     async def agreed_header(self, name: str) -> Header:
         assert name == "latest"
@@ -91,7 +91,7 @@ class Headers:
 
 
 class Lacking:
-    """A network, and what it is made of."""
+    """A network and its parts."""
 
     def __init__(self, folder: Path, truth: Truth) -> None:
         self.truth = truth
@@ -125,13 +125,13 @@ class Lacking:
         await self.network.add([self.truth.blocks[number]])
 
     async def lack(self, number: int) -> str:
-        """Add a block in vain; gives why."""
+        """Add a block that fails; return the reason."""
         with pytest.raises(Unreachable) as why:
             await self.add(number)
         return str(why.value)
 
     async def read(self, epoch: int) -> ToWorker:
-        """What a worker is told that asks for an account."""
+        """Return the response to a worker that requests an account."""
         told: asyncio.Future[ToWorker] = asyncio.get_running_loop().create_future()
         until = self.clock.monotonic_ns() + SECOND_NS
         call = BusCall(1, "main", GetState(epoch, READ.pack()), until)
@@ -212,7 +212,7 @@ def test_a_block_whose_state_came_ends_the_count(tmp_path: Path, truth: Truth) -
 
 
 def test_what_proves_its_tip_only_is_not_asked_twice(tmp_path: Path, truth: Truth) -> None:
-    """What it and messages lacked is asked for at once at the new anchor, as a message asks."""
+    """Missing state is requested immediately at the new anchor, with the priority of a message."""
 
     async def body(lacking: Lacking) -> None:
         lacking.fetcher.proves_tip_only = True

@@ -1,4 +1,4 @@
-"""A reader that is killed inside a view is noticed by the writer while it runs."""
+"""A reader that is killed inside a view is noticed by the running writer."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""One network in the writer: ticks when due, answers in order, hints that are taken back."""
+"""One network in the writer: ticks when due, ordered responses, revocable hints."""
 
 import asyncio
 
@@ -70,7 +70,9 @@ def test_where_nothing_waits_there_is_nothing_to_hint_at() -> None:
 
 
 def test_what_is_past_its_deadline_is_thrown_away() -> None:
-    """The source is stuck for longer than a client waits; what came meanwhile is not taken."""
+    """The source is stuck for longer than a client waits; requests received meanwhile are
+    dropped.
+    """
 
     def scene(stage: Stage) -> None:
         def stuck() -> None:
@@ -86,7 +88,7 @@ def test_what_is_past_its_deadline_is_thrown_away() -> None:
 
 
 def test_the_deadline_counts_when_a_transaction_is_put_before_the_source() -> None:
-    """It was taken up in time; who waits for it is told, or knows that it does not know."""
+    """It was accepted in time; its client gets a response, or an error for an unknown outcome."""
 
     def scene(stage: Stage) -> None:
         stage.source.on_submit = lambda: stage.clock.advance(DEADLINE)

@@ -1,4 +1,6 @@
-"""A network that fails is restarted; readers get the reason, and others are not touched."""
+"""A network that fails is restarted; readers get the reason, and other networks are not
+affected.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -42,7 +44,7 @@ def failure(why: object, *, is_running: bool = False) -> SourceStatus:
 
 
 class Toy(RunningNetwork):
-    """Runs until it is told to stop, or fails."""
+    """Runs until it is stopped, or fails."""
 
     def __init__(
         self,
@@ -85,7 +87,7 @@ class Toy(RunningNetwork):
 
 
 class Stage:
-    """A network that is begun as often as there are outcomes for it."""
+    """A network that is started once per given outcome."""
 
     def __init__(self, *outcomes: Toy | Exception) -> None:
         self.outcomes = list(outcomes)
@@ -137,7 +139,7 @@ def test_what_fails_is_closed_and_begun_anew() -> None:
 
 
 class Panic(BaseException):
-    """As the engine's, which is no `Exception` either."""
+    """Like the engine's, which is not an `Exception` either."""
 
 
 @pytest.mark.parametrize("kind", [OSError, Panic])

@@ -1,4 +1,4 @@
-"""What workers are answered: what is known is not fetched, and what is found is proven."""
+"""Responses to workers: known state is not fetched, and found state is proven."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -51,7 +51,7 @@ class FakeState:
 
 
 class FakeLearner:
-    """Finds every account, and notes what it was asked for."""
+    """Finds every account, and records requests."""
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.asked: list[StateKeys] = []
@@ -77,7 +77,7 @@ class FakeLearner:
 
 
 class FakeUpstream:
-    """Says one thing."""
+    """Always gives the same response."""
 
     def __init__(self, said: Raw | RefusedAnswer, wait: float = 0.0) -> None:
         self.said = said
@@ -105,7 +105,7 @@ def answered(
     *upstreams: FakeUpstream,
     heard: list[ToWorker] | None = None,
 ) -> list[ToWorker]:
-    """What a worker hears."""
+    """Return the response to a worker."""
     heard = [] if heard is None else heard
 
     async def body() -> None:
@@ -143,7 +143,7 @@ def test_what_is_not_known_is_found_and_sent() -> None:
 
 
 def test_what_is_known_is_stored_for_all_and_not_fetched_again() -> None:
-    """Another worker has asked for it a moment ago, or a flashblock has needed it."""
+    """Another worker has just requested it, or a flashblock has needed it."""
     learner, state = FakeLearner(), FakeState(StateKeys(frozenset({A}), {A: frozenset({1})}))
     answered(asking(), state, learner)
     assert state.stored == 1

@@ -1,4 +1,4 @@
-"""The audit: what was believed is proven, and what is not true is found."""
+"""The audit: trusted values are proven later, and false ones are found."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from support.chains.writing import SCRIBE, SENDERS
 
 EPOCH, ANCHOR, LATEST, SECONDS = 7, 4, 7, 10.0
 SLOTS = frozenset({1, 2})
-CLAIMS = len(SENDERS) + 1 + len(SLOTS)  # the account of the slots comes with them
+CLAIMS = len(SENDERS) + 1 + len(SLOTS)  # the account of the slots is included
 WANTED = StateKeys(frozenset(SENDERS), {SCRIBE: SLOTS})
 
 
@@ -28,7 +28,7 @@ MOST_TURNS = 50  # of the loop, for the slices of a test
 
 
 class Audited:
-    """A learner that accepts_unproven, its audit, and what is known then."""
+    """A learner with accepts_unproven, its audit, and the state known then."""
 
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
@@ -47,7 +47,7 @@ class Audited:
         await self.learner.find(wanted, self.blocks, Purpose.CLIENT, 1.0)
 
     def known(self, number: int, key: Key) -> Account | int | None:
-        """What is known here: the truth, and what was said to be another value."""
+        """The known state: the true values, and a false one."""
         address, slot = key
         with self.truth.store.view() as view:
             state = view.state(number)
@@ -56,7 +56,7 @@ class Audited:
             return self.said.another.get((address, slot), state.storage(address, slot))
 
     async def settled(self) -> RefutedClaim | None:
-        """What is untrue; none once nothing waits any more, or nothing can be proven."""
+        """Return the false values; None once nothing waits any more, or nothing can be proven."""
         auditing = asyncio.ensure_future(self.audit.next_refuted(lambda: self.blocks, self.known))
         try:
             for _ in range(MOST_TURNS):
@@ -151,7 +151,7 @@ def test_another_epoch_has_nothing_to_prove(audited: Audited) -> None:
     asyncio.run(audited.learn())
     audited.audit.begin(EPOCH + 1)
     assert audited.audit.waiting == 0
-    asyncio.run(audited.learn())  # what was on its way then
+    asyncio.run(audited.learn())  # the requests in flight then
     assert audited.audit.waiting == 0
 
 

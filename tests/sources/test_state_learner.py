@@ -1,4 +1,4 @@
-"""What is learned: claims that proofs show, at blocks that were executed, and nothing else."""
+"""Learned state: only claims shown by proofs, at executed blocks."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _blocks(truth: Truth, anchor: int, latest: int) -> ExecutedBlocks:
 
 
 class Learner(StateFetcher):
-    """Keeps what it learns into in sight."""
+    """Exposes the state it learns into."""
 
     def begin(self, learned: FetchedState, *how: Any, **named: Any) -> None:  # noqa: ANN401, as declared
         self.learned = learned
@@ -73,7 +73,7 @@ def test_a_proof_of_any_block_that_was_executed_will_do(truth: Truth, at: int) -
 
 @pytest.mark.parametrize("at", [3, 8])
 def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
-    """Below the anchor, or above what was executed: a key may have another value there."""
+    """Below the anchor, or above the executed blocks: a key may have another value there."""
     learner, fetcher = _learner(truth, at)
     with pytest.raises(NoUpstream):
         _find(learner, StateKeys(frozenset(SENDERS)), _blocks(truth, 4, 7))
@@ -83,7 +83,7 @@ def test_a_proof_of_another_block_is_not_used(truth: Truth, at: int) -> None:
 
 
 def _in_time(learner: StateFetcher, wanted: StateKeys, come: list[ExecutedBlocks]) -> FetchResult:
-    """What is found while these blocks come, one at each look; the last stays."""
+    """The found state while these blocks arrive, one per poll; the last one stays."""
     finding = learner.find_in_time(
         wanted, lambda: come.pop(0) if come[1:] else come[0], Purpose.CLIENT, 60.0
     )
@@ -93,7 +93,7 @@ def _in_time(learner: StateFetcher, wanted: StateKeys, come: list[ExecutedBlocks
 def test_a_proof_of_a_block_that_comes_in_a_moment_is_waited_for(
     truth: Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not asked for again: where the tip moves on each time, that would never end."""
+    """It is not requested again: with a moving tip that would never end."""
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
     learner, fetcher = _learner(truth, 8)
     come = [*[_blocks(truth, 4, 7)] * 4, _blocks(truth, 4, 8)]
@@ -105,7 +105,7 @@ def test_a_proof_of_a_block_that_comes_in_a_moment_is_waited_for(
 def test_what_came_without_its_proof_is_not_all_that_is_waited_for(
     truth: Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A code is known by its hash at once, and its account only with its block."""
+    """A code is verified by its hash immediately, its account only with its block."""
     monkeypatch.setattr(state_learner, "MOMENT", 0.0)
     learner, _ = _learner(truth, 8)
     wanted = StateKeys(frozenset({SCRIBE}), codes_of=frozenset({SCRIBE}))
@@ -144,7 +144,7 @@ def test_a_code_without_its_account_is_no_reason_to_try_again(truth: Truth) -> N
 
 
 def test_an_epoch_that_the_store_has_begun_is_waited_for(truth: Truth) -> None:
-    """Readers who are told of a new epoch at once ask again at once, some 16 times."""
+    """Readers notified of a new epoch would otherwise retry immediately, some 16 times."""
     learner, _ = _learner(truth, 5)
     blocks = _blocks(truth, 4, 7)._replace(epoch=EPOCH + 1)
 
@@ -201,7 +201,7 @@ def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) 
     learner, fetcher = _learner(truth, 5)
     heard: list[StateKeys] = []
     learner.on_used = lambda keys, purpose: heard.append(keys if purpose else StateKeys())
-    nobody = b"\x77" * 20  # has no code
+    nobody = b"\x77" * 20  # without code
     asked = replace(WANTED, codes_of=frozenset({SCRIBE, nobody}))
     _find(learner, asked, _blocks(truth, 4, 7))
     assert heard == [WANTED]
@@ -256,7 +256,7 @@ def test_contracts_that_are_new_come_with_their_code() -> None:
 def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
     truth: Truth, tmp_path: Path, proves: bool
 ) -> None:
-    """At that block its slots are zeros, which says nothing about the blocks before."""
+    """At that block its slots are zeros, which proves nothing about earlier blocks."""
     learner, fetcher = _learner(truth, 6, proven=proves)
     fetcher.proves = proves
     learned, asked = FetchedState(EPOCH), list[tuple[int, bytes]]()
@@ -268,7 +268,7 @@ def test_what_is_said_of_an_account_that_has_gone_is_not_learned(
     learner.begin(learned, same_life=same_life)
     wanted = StateKeys(frozenset({SENDERS[0]}), {SCRIBE: frozenset({1})})
     _find(learner, wanted, _blocks(truth, 4, 7))
-    at = 6 if proves else 7  # the block of the proof, or the latest that can be meant
+    at = 6 if proves else 7  # the block of the proof, or the latest possible one
     assert {SCRIBE, SENDERS[0]} == {address for number, address in asked if number == at}
     with Store(str(tmp_path / "partial"), write=True) as store:
         batch = store.batch()

@@ -1,4 +1,4 @@
-"""Commands to one network in the writer: in order, together, and what workers hear of them."""
+"""Commands to one network in the writer: in order, in groups, and the notifications of workers."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
 
 
 def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next() -> None:
-    """Also of senders of whom nothing waits any more: workers still remember their nonces."""
+    """Also of senders without waiting transactions: workers still remember their nonces."""
 
     def scene(stage: Stage) -> None:
         def include() -> None:

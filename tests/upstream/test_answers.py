@@ -1,4 +1,4 @@
-"""Answers: what an honest node says is read, everything else is refused by name."""
+"""Responses: those of an honest node are parsed, everything else is rejected by name."""
 
 import json
 import re
@@ -71,7 +71,7 @@ def test_null_is_never_a_value(name: str) -> None:
 @each_case("name", ALL)
 @each_case("wrong", [True, 0, 1.5, "", "0x", [], {}, "0xzz", [None], {"a": 1}])
 def test_other_types_are_no_values(name: str, wrong: object) -> None:
-    """`0x` is the code of an account without any, whose hash is not the one that is wanted."""
+    """`0x` is the code of an account without code, whose hash differs from the requested one."""
     assert refusal(ALL[name], wrong) in KINDS
 
 
@@ -189,7 +189,7 @@ def test_pieces_of_an_account_are_an_account_when_all_are_there() -> None:
 
 @given(st.sampled_from(sorted(ALL)), st.data())
 def test_any_damage_is_refused_or_changes_what_nobody_reads(name: str, data: st.DataObject) -> None:
-    """Bytes of an honest answer are cut, changed or repeated: no other exception, no new key."""
+    """Bytes of an honest response are cut, changed or repeated: no other exception, no new key."""
     asked = ALL[name]
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": honest(asked)}).encode()
     place = data.draw(st.integers(0, len(body) - 1))

@@ -1,4 +1,4 @@
-"""Blocks of several upstreams: the right one, from whoever has it, with few requests."""
+"""Blocks from several upstreams: the correct one, from any that has it, with few requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -45,7 +45,7 @@ def fetching(test: Test, *chains: Sequence[Block]) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask again at once after a failure."""
+    """Retry immediately after a failure."""
     monkeypatch.setattr(block_fetcher, "WAITS", Waits(0.0, 0.0))
     monkeypatch.setattr(endpoint, "PAUSES", Waits(0.0, 0.0))
 
@@ -130,7 +130,7 @@ def test_the_next_upstream_is_asked_for_what_one_lacks() -> None:
     ],
 )
 def test_what_is_no_block_or_another_is_refused(lie: Callable[[Any], Any]) -> None:
-    """An honest upstream is asked after it; alone, it gives nothing."""
+    """An honest upstream is asked next; alone, it gives nothing."""
 
     async def beside(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
         nodes[0].lie = lie
@@ -159,7 +159,7 @@ def test_another_branchs_block_is_not_the_one_that_was_named() -> None:
 
 
 def test_an_exchange_that_failed_is_tried_again_before_it_counts() -> None:
-    """A walk of many blocks would begin anew otherwise."""
+    """Otherwise a walk over many blocks would start again."""
 
     async def test(blocks: BlockFetcher, nodes: list[BlockNode]) -> None:
         nodes[0].failing = 1

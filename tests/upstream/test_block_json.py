@@ -1,4 +1,4 @@
-"""Blocks rebuilt from what JSON-RPC shows, held against the bytes that were imported."""
+"""Blocks rebuilt from JSON-RPC, compared with the imported bytes."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_deposits_are_rebuilt_to_the_byte(optimism: Asker) -> None:
 
 
 def test_a_block_of_unknown_rules_is_rebuilt_to_the_byte(optimism: Asker) -> None:
-    """Its post-execution transaction is kept as it is; nothing else is known of it."""
+    """Its post-execution transaction is kept unchanged; nothing else is known of it."""
     answer = optimism.ask("eth_getBlockByNumber", "0x1", True)
     fields = {"type": "0x7d", "from": "0x" + "00" * 20, "gas": "0x0", "value": "0x0"}
     answer["transactions"].append(fields | {"input": "0xc3010102", "hash": "0x"})
@@ -68,7 +68,7 @@ def test_a_block_of_unknown_rules_is_rebuilt_to_the_byte(optimism: Asker) -> Non
 
 
 def test_deposits_as_other_servers_show_them(optimism: Asker) -> None:
-    """op-geth leaves `mint` out where there is none, op-reth `isSystemTx` where it is false."""
+    """op-geth omits `mint` if there is none, op-reth `isSystemTx` if it is false."""
     _, creation = optimism.ask("eth_getBlockByNumber", "0x1", True)["transactions"]
     del creation["mint"]
     assert encode_transaction(Fields(creation)) == CREATION

@@ -21,7 +21,7 @@ takes = st.lists(
 def test_no_window_has_more_than_its_share(
     some: list[tuple[Purpose, int, float]], units: float, reserve: float
 ) -> None:
-    """Whatever is asked for and however: any second, of any purpose with those after it."""
+    """For any requests: any second, of any purpose with the less urgent ones."""
     budget, now = UnitBudget(units, reserve), 10.0
     taken: list[tuple[float, Purpose, int]] = []
     for purpose, cost, pause in some:
@@ -40,7 +40,7 @@ def test_no_window_has_more_than_its_share(
                 for at, purpose, cost in taken
                 if end - WINDOW < at <= end and purpose >= share_of
             ]
-            most = budget.share(min(share_of, Purpose.AUDIT))  # it may have been calm
+            most = budget.share(min(share_of, Purpose.AUDIT))  # it may have been idle
             assert sum(window) <= max(most, *window, 0) + 1e-6
 
 
@@ -68,11 +68,11 @@ def test_what_is_less_urgent_leaves_room_for_what_is_more() -> None:
     assert UnitBudget(1000, 0.5).share(Purpose.CLIENT) == 500
 
 
-CALM_UNITS = 0.375 * 500  # between what audits may spend and what warming up may otherwise
+CALM_UNITS = 0.375 * 500  # between the limit of audits and that of warm-ups at other times
 
 
 def _warm(budget: UnitBudget, now: float) -> int:
-    """How often what is least urgent is asked for now."""
+    """The current number of requests of the least urgent purpose."""
     return sum(1 for _ in range(100) if budget.take(20, Purpose.WARM_UP, now) == 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The call in the parameters of a request: its parts, or nothing."""
+"""The call in the parameters of a request: its parts, or None."""
 
 import msgspec
 from hypothesis import given

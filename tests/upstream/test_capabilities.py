@@ -1,4 +1,4 @@
-"""Probes: against nodes with and without each ability, over HTTP."""
+"""Probes of nodes with and without each feature, over HTTP."""
 
 import asyncio
 from collections.abc import Sequence
@@ -121,7 +121,7 @@ def test_ways_follow_from_abilities() -> None:
 
 
 def test_a_hash_that_is_ignored_is_not_taken() -> None:
-    """A node that answers for the latest block, whatever hash is named."""
+    """A node that responds for the latest block, regardless of the requested hash."""
 
     class Careless(ToyNode):
         def number(self, block: Any) -> int:  # noqa: ANN401, JSON

@@ -1,4 +1,4 @@
-"""The circuit breaker and the time until a second endpoint is asked."""
+"""The circuit breaker and the time until a second endpoint is used."""
 
 from hypothesis import given
 from hypothesis import strategies as st

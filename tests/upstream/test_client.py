@@ -1,4 +1,4 @@
-"""The client against toy endpoints: results, refusals, and every way of not being one."""
+"""The client with toy endpoints: results, errors, and every kind of invalid response."""
 
 import json
 import socket
@@ -58,7 +58,7 @@ def test_nobody_there() -> None:
 
 @contextmanager
 def answering(*answers: bytes) -> Iterator[str]:
-    """A server that sends each of these answers on a connection of its own, then closes it."""
+    """A server that sends each of these responses on a separate connection, then closes it."""
 
     def serve() -> None:
         for answer in answers:

@@ -1,4 +1,4 @@
-"""Places of posts to one endpoint: what is urgent has its own."""
+"""Slots for posts to one endpoint: urgent ones have reserved slots."""
 
 import asyncio
 from contextlib import suppress
@@ -16,7 +16,7 @@ answering: list[asyncio.Task[None]] = []
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer what is not to be held, until the client is gone."""
+    """Respond unless the response is held, until the client has gone."""
     task = asyncio.current_task()
     assert task is not None
     answering.append(task)
@@ -35,7 +35,7 @@ def test_what_is_urgent_waits_for_nothing_else() -> None:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         connections = Connections(url, most=1)
         holding = asyncio.ensure_future(connections.post(b"held", SECONDS))
-        await asyncio.sleep(0)  # it has taken its place
+        await asyncio.sleep(0)  # it has its slot
         with pytest.raises(RefusedAnswer, match="no connection was free"):
             await connections.post(b"plain", 0.0)
         reply = await connections.post(b"urgent", SECONDS, is_urgent=True)

@@ -1,4 +1,4 @@
-"""What an upstream is known to be able to, and how long it is held against it what it did."""
+"""The known features of an upstream, and the lifetime of observed failures."""
 
 import asyncio
 from collections import Counter
@@ -80,7 +80,7 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         node.weather = lambda number, _: Said(500) if number == node.bodies else None
         with pytest.raises(NoUpstream):
             await fetch(fetcher, wanted, seconds=0.1)
-        await looked_until(lambda: not fetcher.tasks)  # what is out would seem to take very long
+        await looked_until(lambda: not fetcher.tasks)  # a pending request would seem very slow
         node.weather = None
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         check(await fetch(fetcher, wanted), wanted)
@@ -91,7 +91,7 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
 
 
 def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
-    """The first two requests of every method are refused, and then the whole probe once more."""
+    """The first two requests of every method are rejected, and then the whole probe once more."""
     limited = Said(429, b"slow down", {"Retry-After": "0"})
     seen: Counter[str] = Counter()
 
@@ -121,7 +121,7 @@ def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
 
 
 def test_failed_requests_of_later_probes_hide_no_ability() -> None:
-    """Each probe fails to get one answer; together they have all of them."""
+    """Each probe fails to get one response; together they have all of them."""
     clock = DrivenClock()
     failing = "eth_getProof"
 
@@ -163,7 +163,7 @@ def test_who_lied_is_not_asked_for_a_while() -> None:
 
     async def test(fetcher: Fetcher, _nodes: list[ToyNode]) -> None:
         assert await fetcher.probe() == []
-        for _ in range(KEPT):  # so that no other is asked because this one is slow today
+        for _ in range(KEPT):  # so that no other is used because this one is slow
             fetcher.upstreams[0].durations.add(PATIENCE)
         found = await fetch(fetcher)
         assert {each.source for some in found.proofs.values() for each in some} == {
@@ -281,7 +281,7 @@ def test_retry_after_as_seconds_or_date() -> None:
 
 
 def test_a_way_that_works_for_others_is_not_given_up() -> None:
-    """One refusal among answers is the weather; where all are refused, the way is gone."""
+    """One error among results is temporary; if all are errors, the method is unsupported."""
     asked: list[StateRequest] = [GetProof(A), GetProof(B), GetCode(A)]
     refused: list[tuple[StateRequest, str]] = [(asked[0], RefusalKind.NO_METHOD.value)]
     assert lasting_refusals(asked, refused) == []
@@ -313,9 +313,9 @@ def test_what_was_refused_is_tried_again_after_a_while_that_grows() -> None:
 @pytest.mark.parametrize(
     ("usual", "left", "waits"),
     [
-        (0.2, 2.0, 1.0),  # half of it: another try has the rest
-        (0.4, 2.0, 2.0),  # in half of it not nearly all answers come
-        (0.2, 60.0, 1.6),  # longer than it may take: eight times what most take
+        (0.2, 2.0, 1.0),  # half of it: a retry has the rest
+        (0.4, 2.0, 2.0),  # in half of it too few responses arrive
+        (0.2, 60.0, 1.6),  # above the limit: eight times the usual time
     ],
 )
 def test_an_answer_that_does_not_come_leaves_time_for_another_try(

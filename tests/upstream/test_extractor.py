@@ -1,4 +1,4 @@
-"""The extractor: its bytes are its source, and it reads slots in our EVM as its model says."""
+"""The extractor: its bytes match its source, and in the EVM it reads slots like its model."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from foreblock.follow.requests import ReadByCall
 from foreblock.types import keccak256
 from support.servers.asking import Asker
 
-# Every opcode that the listings use.
+# All opcodes of the listings.
 OPCODES = {
     "ADD": 0x01, "LT": 0x10, "EQ": 0x14, "AND": 0x16, "SHR": 0x1C, "CALLDATALOAD": 0x35,
     "CALLDATASIZE": 0x36, "CALLDATACOPY": 0x37, "RETURNDATASIZE": 0x3D, "POP": 0x50,
@@ -32,7 +32,7 @@ def listings() -> list[str]:
 
 
 def assemble(listing: str) -> bytes:
-    """The bytes of a listing: opcodes to the first bracket, labels after JUMPDEST and PUSH1."""
+    """Assemble a listing: opcodes up to the first bracket, labels after JUMPDEST and PUSH1."""
     code, labels, uses = bytearray(), {}, []
     for line in listing.splitlines():
         words = iter(re.split(r" {3,}|\[", line)[0].split())
@@ -66,7 +66,7 @@ slots = st.dictionaries(
 def test_our_evm_reads_what_is_there(
     preconf: Asker, wanted: dict[bytes, list[int]], seed: int
 ) -> None:
-    """Storage is laid over accounts in the same call, some of it zero."""
+    """Storage overrides accounts in the same call, some of it with zeros."""
 
     def value(address: bytes, slot: int) -> int:
         return int.from_bytes(keccak256(address + slot.to_bytes(32) + seed.to_bytes(32))) * (

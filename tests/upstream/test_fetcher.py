@@ -1,4 +1,6 @@
-"""The fetcher against nodes in every weather: right values or a named error, and few requests."""
+"""The fetcher with nodes under all faults: correct values or a documented error, and few
+requests.
+"""
 
 import asyncio
 import threading
@@ -139,7 +141,7 @@ def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
 
 
 def test_a_want_of_many_keys_leaves_room_for_others() -> None:
-    """Also for one that comes in the same moment."""
+    """Also for one that arrives at the same time."""
     held = threading.Event()
     many = StateKeys(frozenset(bytes([0xEE]) + number.to_bytes(19) for number in range(600)))
 
@@ -217,7 +219,7 @@ def test_another_epoch_shares_nothing() -> None:
 
 
 def test_what_waits_for_the_budget_becomes_urgent_with_who_wants_it() -> None:
-    """The clock stands still, so that a warm-up would wait for ever."""
+    """The clock stands still, so that a warm-up would wait forever."""
 
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         upstream = fetcher.upstreams[0]
@@ -243,7 +245,7 @@ def test_who_waits_for_units_until_the_time_is_over_is_told_so(
         upstream = fetcher.upstreams[0]
         await upstream.probe()
         upstream.budget.pause(seconds, upstream.now)
-        # Others always come before it.
+        # Other requests always precede it.
         monkeypatch.setattr(upstream, "ask", lambda *_: asyncio.Event().wait())
         with pytest.raises(kind):
             await fetch(fetcher, StateKeys(frozenset({A})), seconds=0.05)
@@ -375,7 +377,7 @@ def test_a_fault_is_an_error_and_never_a_value(kind: RefusalKind) -> None:
         await fetcher.upstreams[0].probe()
         running[0].weather = lambda *_: FAULTS[kind]
         said, seconds = "", 0.2
-        while kind.value not in said:  # on a busy machine nothing may come within the time
+        while kind.value not in said:  # on a busy machine nothing may arrive in time
             with pytest.raises((NoUpstream, UnitsSpent)) as refused:
                 await fetch(fetcher, wanted, seconds=seconds)
             said, seconds = str(refused.value), 2 * seconds
@@ -437,7 +439,7 @@ def test_secrets_of_urls_are_nowhere() -> None:
 
 
 def test_any_weather_brings_right_values_or_an_error() -> None:
-    """Two nodes, of which each answer is damaged with some probability; seeds are fixed."""
+    """Two nodes, whose responses are damaged with some probability; seeds are fixed."""
     chance = Random(19)
     faults = [said for kind, said in FAULTS.items() if kind != RefusalKind.RATE_LIMITED]
 

@@ -1,4 +1,4 @@
-"""A chain that is known in part, filled from upstreams: by name, and anew where it must."""
+"""A chain with partial state, filled from upstreams: by hash, and restarted if necessary."""
 
 import asyncio
 import threading
@@ -31,12 +31,12 @@ CHAIN = [*GENESIS, *grow(GENESIS[0], 20)]
 
 
 class Anchored:
-    """A chain that begins somewhere and believes what it is given."""
+    """A chain that begins at an anchor and trusts its input."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
         self.anew: list[str] = []
-        self.theirs: list[Block] = []  # where it begins anew: at the last of them
+        self.theirs: list[Block] = []  # a restart begins at the last of them
         self.marks: tuple[bytes | None, bytes | None] = (None, None)
 
     async def latest(self) -> CanonicalHead:
@@ -119,7 +119,7 @@ def test_a_block_that_is_wanted_costs_one_request() -> None:
 
 
 def test_heads_that_could_not_be_read_say_nothing_about_the_distance() -> None:
-    """After an outage the tip is far, wherever it was before: blocks are not walked one by one."""
+    """After an outage the distance to the tip is unknown: blocks are not walked one by one."""
 
     async def body() -> None:
         chain, clock = Anchored(CHAIN[-LAG - 8 : -LAG - 6]), DrivenClock()
@@ -142,7 +142,7 @@ def test_heads_that_could_not_be_read_say_nothing_about_the_distance() -> None:
 
 
 def test_blocks_that_are_missing_come_side_by_side() -> None:
-    """Each is answered when another was asked for meanwhile."""
+    """Each response waits until another block was requested."""
 
     async def body() -> None:
         chain, pair = Anchored(CHAIN[-8:-6]), threading.Barrier(2, timeout=PATIENCE)
@@ -189,7 +189,7 @@ def test_a_chain_too_far_behind_begins_anew() -> None:
 
 
 class Slow(Anchored):
-    """One that takes its time for each block."""
+    """A source that is slow for each block."""
 
     def __init__(self, blocks: Sequence[Block], clock: DrivenClock, seconds: float) -> None:
         super().__init__(blocks)
@@ -202,7 +202,7 @@ class Slow(Anchored):
 
 @pytest.mark.parametrize(("pace", "anew"), [(0.9, []), (1.1, ["12 blocks behind"])])
 def test_a_chain_that_would_catch_up_for_long_begins_anew(pace: float, anew: list[str]) -> None:
-    """16 blocks behind: after the first four it is known how long the others would take."""
+    """16 blocks behind: after the first four it can estimate the time for the others."""
 
     async def body() -> None:
         clock = DrivenClock()
@@ -230,13 +230,13 @@ def test_a_chain_that_parts_above_the_base_is_followed_there() -> None:
 
 
 def test_a_chain_that_parts_below_the_base_begins_anew_at_the_tip_only() -> None:
-    """A block that a feed has named may be anything, and begins nothing anew."""
+    """A block named by a feed is unverified, and does not cause a restart."""
 
     async def body() -> None:
         chain = Anchored(CHAIN[-3:])
         other = [*CHAIN[:-6], *grow(CHAIN[-7], 6, b"other")]
         chain.theirs = other
-        with block_node([*other, *CHAIN[-6:]]) as (node, url):  # its tip is ours
+        with block_node([*other, *CHAIN[-6:]]) as (node, url):  # its tip is on the followed chain
             async with filling(url, chain) as source:
                 await until(lambda: source.tip)
                 source.want(other[-1].hash)

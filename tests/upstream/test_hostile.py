@@ -1,7 +1,7 @@
-"""Endpoints whose answers are made to do harm: by number, by hash and for heads, over real sockets.
+"""Endpoints with malicious responses: by number, by hash and for heads, over real sockets.
 
-Whatever comes is an `EndpointError`, its text can be sent over the bus, and a source that
-met it goes on, and fills its chain when the endpoint has come to its senses.
+Any response gives an `EndpointError` whose text can be sent over the bus; the source continues, and
+fills its chain when the endpoint has recovered.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ QUESTIONS: dict[str, Callable[[BlockFetcher], Awaitable[object]]] = {
 
 
 class Mood:
-    """What an endpoint answers, which a test may change."""
+    """The responses of an endpoint, which a test may change."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer: bytes | None = answer
@@ -104,7 +104,7 @@ def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
 
 
 class Empty:
-    """A chain that knows the one block that a good endpoint names."""
+    """A chain that knows the one block named by a good endpoint."""
 
     async def latest(self) -> CanonicalHead:
         return CanonicalHead(0, GOOD.hash)

@@ -1,4 +1,4 @@
-"""The keys in use, against plain lists of what was wanted; and the order in which they come."""
+"""The keys in use, compared with plain lists of requested keys; and their order."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def wanted(noted: Noted) -> StateKeys:
 
 
 class PlainModel:
-    """All that was ever noted, in order; what is kept of it is found by looking back."""
+    """Every noted key in order; the kept ones are found by a scan backwards."""
 
     def __init__(self, first: int, later: int) -> None:
         self._most = first, later
@@ -55,7 +55,7 @@ class PlainModel:
         self.accounts = [*rest, *found.values()]
 
     def bound(self, most_slots: int, most_accounts: int, order: Sequence[bytes]) -> None:
-        """`order` is that of accounts which were noted at once: nobody says which is older."""
+        """`order` has accounts noted at the same time: their relative age is undefined."""
         self.accounts.sort(key=lambda each: order.index(each[0]) if each[0] in order else -1)
         while len(self.accounts) > most_accounts or self.slots > most_slots:
             del self.accounts[0]
@@ -81,7 +81,7 @@ def test_what_is_kept_is_what_a_plain_list_says(
             model.note(noted)
             model.bound(most_slots, most_accounts, list(keys.accounts | keys.slots.keys()))
             assert (len(hot), hot.slots) == (len(model.accounts), model.slots)
-            put, gone = hot.take_changes(2)  # some stay for later
+            put, gone = hot.take_changes(2)  # some remain for later
             kept.update(put)
             for address in gone:
                 kept.pop(address, None)

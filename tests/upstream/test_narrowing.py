@@ -1,4 +1,4 @@
-"""What is tried next at the same endpoint: narrower every time, so it ends."""
+"""The next attempt at the same endpoint: narrower every time, so the sequence ends."""
 
 import pytest
 from hypothesis import given
@@ -74,7 +74,7 @@ refusals = st.lists(
 
 @given(st.lists(refusals, min_size=100, max_size=100), st.integers(1, 3))
 def test_it_ends(rounds: list[list[tuple[StateRequest, str]]], places: int) -> None:
-    """Whatever is refused, the same try does not come twice."""
+    """For any errors, no attempt is repeated."""
     now, seen = NextTry(LIMITS._replace(batch=100), 0), set()
     for refused in rounds:
         following = degrade(now.limits, refused, now.back, places)

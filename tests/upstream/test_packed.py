@@ -1,4 +1,4 @@
-"""Keys and values come back from their bytes as they were."""
+"""Keys and values: a round trip through their bytes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The pending block of a running dev chain, polled: flashblocks that the chain itself knows."""
+"""The pending block of a running dev chain, polled: its flashblocks are those of the chain."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ RICH = 1_000_000.0
 
 
 async def poll(network: Network, blocks: int) -> list[tuple[Flashblock, Any]]:
-    """Flashblocks of some blocks, several of one, each with the node's block of its hash."""
+    """Flashblocks of some blocks, several of each, with the node's block of their hash."""
     clock = SystemClock()
     upstream = Upstream(network.url, clock, UnitBudget(RICH))
     inbox, arrived = Inbox(), asyncio.Event()
@@ -114,7 +114,7 @@ def test_the_url_of_a_polled_feed() -> None:
 
 
 def test_an_endpoint_that_is_an_upstream_too_has_one_budget() -> None:
-    """Looks take a third of it at most, and leave it open at the end."""
+    """Polls use a third of it at most, and do not exhaust it."""
 
     async def run(node: ToyNode) -> None:
         clock = SystemClock()
@@ -129,7 +129,8 @@ def test_an_endpoint_that_is_an_upstream_too_has_one_budget() -> None:
         await until(lambda: upstream.units > 0)
         polling.cancel()
         await asyncio.wait([polling])
-        await upstream.ask([CALL], Urgency(Purpose.CLIENT), upstream.now + PATIENCE)  # it is open
+        # it is available
+        await upstream.ask([CALL], Urgency(Purpose.CLIENT), upstream.now + PATIENCE)
         upstream.close()
         other.close()
         alone = PolledFeed("poll+http://127.0.0.1:9", Inbox(), clock, arrived=lambda: None)

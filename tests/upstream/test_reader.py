@@ -26,7 +26,7 @@ def block(long_chain: ChainFiles) -> Block:
 
 @pytest.fixture
 def methods(ethereum: Asker) -> Methods:
-    """An endpoint with the long chain that gives blocks in both ways."""
+    """An endpoint with the long chain that returns blocks in both forms."""
     return {
         name: lambda params, name=name: _ask(ethereum, name, params)  # type: ignore[misc]
         for name in ("debug_getRawBlock", "eth_getBlockByHash", "eth_getBlockByNumber")
@@ -121,7 +121,7 @@ def test_bytes_that_are_no_block_are_no_answer(
 
 @pytest.fixture
 def only_bytes(methods: Methods, monkeypatch: pytest.MonkeyPatch) -> Methods:
-    """An endpoint that knows no blocks by the other methods."""
+    """An endpoint without blocks in the other form."""
     monkeypatch.setattr(block_fetcher, "TRIES", 1)
     methods["eth_getBlockByHash"] = methods["eth_getBlockByNumber"] = lambda _: None
     return methods

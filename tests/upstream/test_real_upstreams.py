@@ -1,7 +1,7 @@
-"""State fetched from real servers over the published chain: our own service, and geth.
+"""State fetched from real servers over the published chain: foreblock itself, and geth.
 
-The oracle is the state dump that was published with the chain. geth 1.17.2 is found in
-build/peers or on the PATH, or the tests with it are skipped.
+The oracle is the state dump published with the chain. geth 1.17.2 is found in build/peers or on the
+PATH; otherwise its tests are skipped.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def chain(
 
 
 def everything(chain: Chain) -> StateKeys:
-    """All keys of the dump, and some that are not there."""
+    """All keys of the dump, and some missing ones."""
     slots = {
         address: frozenset(int(key, 16) for key in account.get("storage", {})) | {12345}
         for address, account in chain.accounts.items()
@@ -89,7 +89,7 @@ def everything(chain: Chain) -> StateKeys:
 
 
 def check(chain: Chain, found: FetchResult) -> None:
-    """What was found is what the dump says."""
+    """Compare the found values with the dump."""
     assert not found.missing(everything(chain))
     for address, published in chain.accounts.items():
         account = found.accounts[address]
@@ -202,7 +202,7 @@ def test_slots_of_all_contracts_come_in_one_request(chain: Chain) -> None:
 
 
 def test_an_old_block_and_one_that_is_not_there(chain: Chain) -> None:
-    """A place that the server does not know is left for the next one."""
+    """A block that the server does not know is left to the next one."""
 
     async def run() -> FetchResult:
         upstream = StateUpstream(chain.url, SystemClock(), UnitBudget(RICH))

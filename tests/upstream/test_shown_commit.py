@@ -1,4 +1,4 @@
-"""The client behind a balancer: it demands what it has seen, and asks again where told to."""
+"""The client behind a balancer: it requires its last seen commit, and retries as instructed."""
 
 import threading
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ BEHIND = "commit {} is not here yet, this instance is at {}\n"
 
 @dataclass
 class Balanced:
-    """Instances at these commits by turns, behind one address; 0 is not foreblock."""
+    """Instances at these commits in turn, behind one address; 0 is not foreblock."""
 
     commits: list[int]
     pause: str = "0"
     snapshot_name: str = "Foreblock-Snapshot"
-    demanded: list[str | None] = field(default_factory=list)  # by each request
+    demanded: list[str | None] = field(default_factory=list)  # of each request
     asked: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, demanded: str | None) -> tuple[int, dict[str, str], str]:
@@ -69,7 +69,7 @@ def test_proxies_may_write_names_of_headers_as_they_like() -> None:
 
 
 def test_a_commit_that_does_not_come_is_an_error_once_and_then_given_up() -> None:
-    """As when a chain is begun anew while `foreblock watch` shows it."""
+    """For example if a chain is restarted from genesis while `foreblock watch` shows it."""
     balanced = Balanced([5])
     with serving(balanced) as url, Endpoint(url) as endpoint:
         assert endpoint.request("x") == 5

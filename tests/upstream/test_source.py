@@ -1,4 +1,4 @@
-"""A chain filled from an endpoint: from the start, by hash, over reorgs and failures."""
+"""A chain filled from an endpoint: from the start, by hash, across reorgs and failures."""
 
 import asyncio
 import socket
@@ -68,7 +68,7 @@ class Canonical:
 
 
 class Filled:
-    """A chain that believes what it is given."""
+    """A chain that trusts its input."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
@@ -244,7 +244,7 @@ def test_a_chain_that_parts_below_what_is_kept_is_named_once_and_left_alone() ->
                 assert set(canonical.compared) == {15}
                 assert sum(each["event"] == "canonical_failed" for each in logs) == 1
                 assert chain.blocks == LONG
-                # What the endpoint has now can be followed.
+                # The endpoint's current blocks can be followed.
                 canonical.blocks = [*LONG, *grow(LONG[-1], 20)]
                 await until(lambda: chain.blocks == canonical.blocks)
 
@@ -274,7 +274,7 @@ def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
 
 @contextmanager
 def dripping() -> Iterator[str]:
-    """A server that sends a byte whenever a client is about to lose its patience."""
+    """A server that sends a byte shortly before each of a client's timeouts."""
     over = threading.Event()
 
     def serve() -> None:
@@ -323,7 +323,7 @@ def test_an_answer_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch)
 
 
 class Stubborn(Filled):
-    """A chain that takes nothing, and wants it again."""
+    """A chain that accepts nothing, and requests it again."""
 
     want: Callable[[bytes], None]
 

@@ -56,7 +56,7 @@ A, B = b"\xaa" * 20, b"\xbb" * 20
 
 
 def keys(asked: tuple[StateRequest, ...]) -> Counter[object]:
-    """How often each key is asked for; an account with its first proof."""
+    """The number of requests for each key; an account with its first proof."""
     found: Counter[object] = Counter()
     proven = set()
     for each in asked:
@@ -126,7 +126,7 @@ def test_no_request_is_above_the_limits(
 def settle(
     wanted: StateKeys, limits: RequestLimits, state: PlainState, *, proven: bool
 ) -> FetchResult:
-    """What an honest endpoint's answers settle, through JSON both ways."""
+    """The keys settled by an honest endpoint's responses, with JSON encoding both ways."""
     plan = plan_state(wanted, limits, AT, proven=proven)
     reading = ResponseReader()
     for some in bodies(plan.requests, limits):
@@ -218,7 +218,7 @@ def test_both_wants_and_their_difference(some: StateKeys, other: StateKeys) -> N
 
 @given(wants, wants)
 def test_a_part_of_what_was_found(some: StateKeys, other: StateKeys) -> None:
-    """What is taken of an answer to several is all that each wanted of it, and no more."""
+    """Each of several requests gets exactly its keys from a shared response."""
     found = settle(some.also(other), RequestLimits(), PlainState(), proven=True)
     part = found.part(some)
     assert part.missing(some) == found.missing(some)
@@ -230,7 +230,7 @@ def test_a_part_of_what_was_found(some: StateKeys, other: StateKeys) -> None:
 
 def test_what_the_engine_missed_is_wanted() -> None:
     codes = {b"\x01" * 32: b"", b"\x02" * 32: A}
-    gone = b"\xdd" * 20  # its slots are to be had at an old block only
+    gone = b"\xdd" * 20  # its slots are only available at an old block
     wanted = StateKeys.of(MissingKeys([A], {A: [1, 2], B: [], gone: [3]}, codes, [7], {gone: 5}))
     assert wanted == StateKeys(
         frozenset({A}),
