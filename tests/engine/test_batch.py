@@ -88,13 +88,15 @@ def test_rows_are_written_read_and_deleted(store: Store) -> None:
         assert view.rows(b"b", 2) == view.rows(b"b", 10)[:2]
         assert (view.rows(b"b", 0), view.rows(b"x", 2**64 - 1)) == ([], [])
         assert view.rows(b"c" * 511, 1) == [(b"c" * 511, b"c" * 1022)]
+        for prefix, limit in ((b"b", 10), (b"b", 2), (b"b", 0), (b"x", 9)):
+            assert view.keys(prefix, limit) == [key for key, _ in view.rows(prefix, limit)]
         batch = store.batch()
         batch.delete(b"b2")
         batch.delete(b"missing")
         store.commit(batch)
         assert view.row(b"b2") == b"b2b2", "a view does not change"
     with store.view() as view:
-        assert [key for key, _ in view.rows(b"b", 10)] == [b"b1", b"b3"]
+        assert view.keys(b"b", 10) == [b"b1", b"b3"]
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * 512])
@@ -106,6 +108,7 @@ def test_row_keys_have_bounds(store: Store, key: bytes) -> None:
             lambda: batch.delete(key),
             lambda: view.row(key),
             lambda: view.rows(key, 1),
+            lambda: view.keys(key, 1),
         ]
         for attempt in attempts:
             with pytest.raises(InvalidArgument, match=f"1 to 511 bytes, not {len(key)}"):

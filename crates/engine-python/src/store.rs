@@ -377,10 +377,17 @@ impl View {
         prefix: &[u8],
         limit: Arg<usize>,
     ) -> PyResult<Vec<Row<'py>>> {
-        let rows = self.view.rows(prefix, limit.0).map_err(to_python)?;
-        let row =
-            |(key, value): (Vec<u8>, Vec<u8>)| (PyBytes::new(py, &key), PyBytes::new(py, &value));
-        Ok(rows.into_iter().map(row).collect())
+        let row = |key: &[u8], value: &[u8]| (PyBytes::new(py, key), PyBytes::new(py, value));
+        self.view.rows(prefix, limit.0, row).map_err(to_python)
+    }
+
+    fn keys<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: &[u8],
+        limit: Arg<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        self.view.rows(prefix, limit.0, |key, _| PyBytes::new(py, key)).map_err(to_python)
     }
 
     fn state(&self, block: Arg<u64>) -> PyResult<State> {

@@ -81,7 +81,6 @@ struct Shared<T> {
     state: Mutex<State<T>>,
     work: Condvar,
     ended: Condvar,
-    results: Mutex<Vec<(u64, Result<T>)>>,
     taken: Condvar,
     signal: Signal,
 }
@@ -92,7 +91,8 @@ struct State<T> {
     begun: HashMap<u64, Arc<AtomicBool>>,
     threads: usize,
     idle: usize,
-    /// Bytes of results not yet taken.
+    results: Vec<(u64, Result<T>)>,
+    /// Bytes of `results`.
     held: usize,
     /// Moving average of the CPU time of jobs, in seconds.
     mean: f64,
@@ -117,6 +117,7 @@ impl<T: Send + 'static> Pool<T> {
             begun: HashMap::new(),
             threads: 0,
             idle: 0,
+            results: Vec::new(),
             held: 0,
             mean: 0.0,
             over: false,
@@ -128,7 +129,6 @@ impl<T: Send + 'static> Pool<T> {
             state: Mutex::new(state),
             work: Condvar::new(),
             ended: Condvar::new(),
-            results: Mutex::default(),
             taken: Condvar::new(),
             signal: Signal::new()?,
         };
@@ -156,7 +156,10 @@ impl<T: Send + 'static> Pool<T> {
         }
         match state.queue.push(address, number, (asker, Box::new(job)), free) {
             Pushed::Waits => {}
-            Pushed::InPlaceOf(other) => self.shared.tell(other, Err(Error::PoolFull(waiting))),
+            Pushed::InPlaceOf(other) => {
+                state.results.push((other, Err(Error::PoolFull(waiting))));
+                self.shared.signal.set();
+            }
             Pushed::Refused => return Err(Error::PoolFull(waiting)),
         }
         if state.idle < state.queue.len() && state.threads < self.shared.size.begun {
@@ -183,8 +186,10 @@ impl<T: Send + 'static> Pool<T> {
         // Cleared first: a result that arrives in between sets it again, at worst causing one extra
         // call that finds no results.
         self.shared.signal.clear();
-        let taken = std::mem::take(&mut *lock(&self.shared.results));
-        self.shared.state().held = 0;
+        let mut state = self.shared.state();
+        let taken = std::mem::take(&mut state.results);
+        state.held = 0;
+        drop(state);
         self.shared.taken.notify_all();
         taken
     }
@@ -303,12 +308,8 @@ impl<T: Send + 'static> Shared<T> {
         state.begun.remove(&number);
         state.held += result.as_ref().map_or(0, self.weigh);
         state.mean += WEIGHT * (share.used().as_secs_f64() - state.mean);
+        state.results.push((number, result));
         drop(state);
-        self.tell(number, result);
-    }
-
-    fn tell(&self, number: u64, result: Result<T>) {
-        lock(&self.results).push((number, result));
         self.signal.set();
     }
 }

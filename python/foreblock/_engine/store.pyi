@@ -255,6 +255,9 @@ class View:
     def rows(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Up to `limit` rows whose keys start with a non-empty `prefix`, in order."""
 
+    def keys(self, prefix: bytes, limit: int) -> list[bytes]:
+        """The keys of `rows`."""
+
     def state(self, block: int) -> State:
         """State after a sealed block; raises `UnknownBlock`, `PrunedState`."""
 

@@ -135,8 +135,10 @@ impl Slice<'_, '_> {
 
     /// Clears garbage of a kind, oldest first.
     pub fn clear(&mut self, of_kind: impl Fn(&Garbage) -> bool) -> Result<()> {
+        // Everything before this key is of another kind.
+        let mut from = vec![0];
         while self.left > 0 {
-            let Some((key, trash)) = self.next_garbage(&of_kind)? else { return Ok(()) };
+            let Some((key, trash)) = self.next_garbage(&from, &of_kind)? else { return Ok(()) };
             let done = match trash {
                 Garbage::Delta(number) => self.delete_delta(number)?,
                 Garbage::Nodes { block } => self.clear_nodes(block)?,
@@ -154,6 +156,7 @@ impl Slice<'_, '_> {
             if done {
                 self.tables.trash.delete(self.txn, &key).map_err(lmdb)?;
             }
+            from = key;
         }
         Ok(())
     }
@@ -165,11 +168,14 @@ impl Slice<'_, '_> {
         Ok(is_sealed || self.tables.partial(self.txn, delta)?.is_some())
     }
 
+    /// The first garbage of a kind whose key is at or after `from`.
     fn next_garbage(
         &self,
+        from: &[u8],
         of_kind: impl Fn(&Garbage) -> bool,
     ) -> Result<Option<(Vec<u8>, Garbage)>> {
-        for row in self.tables.trash.iter(self.txn).map_err(lmdb)? {
+        let rest = (Bound::Included(from), Bound::Unbounded);
+        for row in self.tables.trash.range(self.txn, &rest).map_err(lmdb)? {
             let (key, row) = row.map_err(lmdb)?;
             let trash = Garbage::decode(row)?;
             if of_kind(&trash) {
@@ -180,7 +186,7 @@ impl Slice<'_, '_> {
     }
 
     pub fn has_garbage(&self, of_kind: impl Fn(&Garbage) -> bool) -> Result<bool> {
-        Ok(self.next_garbage(of_kind)?.is_some())
+        Ok(self.next_garbage(&[0], of_kind)?.is_some())
     }
 
     /// Deletes the flat entries that `delta` lists for `block`; true when all are deleted.

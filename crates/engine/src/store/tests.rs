@@ -359,11 +359,10 @@ fn rows_are_listed_by_a_prefix() {
     }
     history.store().commit(batch).unwrap();
     let view = history.store().view().unwrap();
-    let keys =
-        |rows: Vec<(Vec<u8>, Vec<u8>)>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
-    assert_eq!(keys(view.rows(b"a", 9).unwrap()), [b"a1", b"a2"]);
-    assert_eq!(keys(view.rows(b"a", 1).unwrap()), [b"a1"]);
-    assert!(matches!(view.rows(b"", 9), Err(Error::InvalidArgument(_))));
+    let keys = |prefix, limit| view.rows(prefix, limit, |key, _| key.to_vec());
+    assert_eq!(keys(b"a", 9).unwrap(), [b"a1", b"a2"]);
+    assert_eq!(keys(b"a", 1).unwrap(), [b"a1"]);
+    assert!(matches!(keys(b"", 9), Err(Error::InvalidArgument(_))));
 }
 
 #[test]

@@ -149,19 +149,24 @@ impl View {
         })
     }
 
-    /// Up to `limit` Python-owned rows whose keys start with `prefix`, in order.
+    /// Returns what `take` makes of up to `limit` Python-owned rows whose keys start with `prefix`,
+    /// in order. It copies only what it needs.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if the prefix is empty or too long, `StoreClosed`, `StoreDamaged`,
     /// `Store`.
-    pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub fn rows<T>(
+        &self,
+        prefix: &[u8],
+        limit: usize,
+        take: impl Fn(&[u8], &[u8]) -> T,
+    ) -> Result<Vec<T>> {
         check_row_key(prefix)?;
         self.lease.read(|txn| {
             let rows = self.lease.tables.rows.prefix_iter(txn, prefix).map_err(lmdb)?;
-            rows.take(limit)
-                .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(lmdb))
-                .collect()
+            let row = |row: heed::Result<(&[u8], &[u8])>| row.map(|(key, value)| take(key, value));
+            rows.take(limit).map(|found| row(found).map_err(lmdb)).collect()
         })
     }
 }

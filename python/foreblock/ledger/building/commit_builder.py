@@ -179,8 +179,8 @@ class CommitBuilder:
         return [each for each in self._partials_of(block) if self._status(each) == "live"]
 
     def _partials_of(self, block: int) -> list[int]:
-        found = self._view.rows(partial_rows.block_prefix(block), _ALL)
-        kinds = (partial_rows.partial_of_key(key) for key, _ in found)
+        found = self._view.keys(partial_rows.block_prefix(block), _ALL)
+        kinds = map(partial_rows.partial_of_key, found)
         return [partial for partial, kind in kinds if kind == b"h"]
 
     def drop(self, partials: Sequence[int], why: str) -> None:
@@ -204,7 +204,7 @@ class CommitBuilder:
             row = self._view.row(key)
             assert row is not None, "a partial that is kept has its rows"
             self.batch.put(key, partial_rows.with_payload_id(row, payload_id))
-        for key, _ in self._view.rows(partial_rows.positions_prefix(last.block), _ALL):
+        for key in self._view.keys(partial_rows.positions_prefix(last.block), _ALL):
             if partial_rows.position_of_key(key)[1] > last.index:
                 self.batch.delete(key)
 

@@ -292,10 +292,12 @@ def _served(view: View, latest: int) -> set[int]:
 
 
 def _partials(view: View, block: int, served: set[int]) -> Iterator[_Stored]:
-    for key, value in view.rows(partial_rows.block_prefix(block), _ALL):
+    for key in view.keys(partial_rows.block_prefix(block), _ALL):
         partial, kind = partial_rows.partial_of_key(key)
         if kind == b"h":
-            yield _Stored(partial, decode_partial_row(value), partial in served)
+            row = view.row(key)
+            assert row is not None, "the view has its key"
+            yield _Stored(partial, decode_partial_row(row), partial in served)
 
 
 def _rank(stored: _Stored) -> tuple[bool, int, int]:

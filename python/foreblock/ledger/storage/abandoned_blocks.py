@@ -144,7 +144,7 @@ def find_removed(view: View, block_hash: bytes) -> RemovedRow | None:
 def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
     """The keys of removed blocks below a height, the lowest first, up to a number."""
     keys: list[bytes] = []
-    for key, _ in view.rows(PREFIX, most):
+    for key in view.keys(PREFIX, most):
         number, block_hash = _PLACE.unpack_from(key, 1)
         if number < below:
             keys += [key, PLACES + block_hash]

@@ -110,8 +110,8 @@ def _pending(view: View) -> tuple[int, int] | None:
 
 
 def _oldest_partial(view: View) -> int | None:
-    first = view.rows(positions_prefix(), 1)
-    return position_of_key(first[0][0])[0] if first else None
+    first = view.keys(positions_prefix(), 1)
+    return position_of_key(first[0])[0] if first else None
 
 
 def _indexed(view: View) -> int:

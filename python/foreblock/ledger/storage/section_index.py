@@ -299,7 +299,7 @@ class SectionIndexing:
         deleted: list[bytes] = []
         for start in range(0, whole, size):
             section = Section(indexed.key, 0, gathered.first + start)
-            deleted += _keys(view, section.prefix, _ALL)
+            deleted += view.keys(section.prefix, _ALL)
             put += section.rows(log_section(gathered.terms[start : start + size]))
         end = gathered.first + whole
         put.append(self._index.at(view, (end, *indexed.ends[1:])).row)
@@ -313,7 +313,7 @@ class SectionIndexing:
         if section is None:
             return None
         if self._merger is None or self._merger.section != section:
-            leftovers = _keys(view, section.prefix, DELETED_ROWS)
+            leftovers = view.keys(section.prefix, DELETED_ROWS)
             if leftovers:
                 return _Written([], leftovers)
             self._merger = _Merger(section)
@@ -332,8 +332,8 @@ class SectionIndexing:
     def _leftovers(self, view: View, indexed: Indexed) -> _Written | None:
         """Rows of sections that were merged into larger ones."""
         for size in range(len(SIZES) - 1):
-            found = view.rows(self._index.size_prefix(size), DELETED_ROWS)
-            merged = [key for key, _ in found if section_of_key(key).first < indexed.ends[size + 1]]
+            found = view.keys(self._index.size_prefix(size), DELETED_ROWS)
+            merged = [key for key in found if section_of_key(key).first < indexed.ends[size + 1]]
             if merged:
                 return _Written([], merged)
         return None
@@ -358,10 +358,6 @@ def _mergeable(indexed: Indexed, latest: int) -> Section | None:
         if section.stop <= indexed.ends[size - 1] and section.stop + distance <= latest:
             return section
     return None
-
-
-def _keys(view: View, prefix: bytes, limit: int) -> list[bytes]:
-    return [key for key, _ in view.rows(prefix, limit)]
 
 
 ADDRESSES: Final = SectionIndex(b"T")

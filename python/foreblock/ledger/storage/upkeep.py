@@ -107,10 +107,10 @@ def prunable(view: View, below: int, heights: int) -> list[bytes]:
 
     None while fewer are below block `below`: adjacent heights share pages, so they go together.
     """
-    lowest = view.rows(positions_prefix(), 1)
+    lowest = view.keys(positions_prefix(), 1)
     if not lowest:
         return []
-    block, _ = position_of_key(lowest[0][0])
+    block, _ = position_of_key(lowest[0])
     if below - block < heights:
         return []
     return [key for each in range(block, block + heights) for key in _keys_of(view, each)]
@@ -120,14 +120,15 @@ def _keys_of(view: View, block: int) -> Iterator[bytes]:
     sealed = view.sealed(block)
     made_of = view.row(made_of_key(block))
     body = () if made_of is None else decode_numbers(made_of)
-    for key, _ in view.rows(positions_prefix(block), _ALL):
-        yield key
-    for key, value in view.rows(block_prefix(block), _ALL):
+    yield from view.keys(positions_prefix(block), _ALL)
+    for key in view.keys(block_prefix(block), _ALL):
         partial, kind = partial_of_key(key)
         if kind in _BODY and partial in body:
             continue
         yield key
         if kind == b"h":
+            value = view.row(key)
+            assert value is not None, "the view has its key"
             block_hash = decode_partial_row(value).header.hash
             if sealed is None or block_hash != sealed[0]:
                 yield from _hash_row(view, block_hash, (block, partial))
