@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
+use foreblock_engine::logs::index::address_terms;
 use foreblock_engine::stored::block::{self, ReceiptLimits};
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::Items;
@@ -59,7 +60,7 @@ fn touched_terms<'py>(
     let found = view.view.with_rows([key], |[row]| {
         let Some(row) = row else { return Ok(None) };
         let found = TouchedRow::new(row, &block_hash.0)?;
-        Ok(found.map(|found| terms_bytes(&found.terms())))
+        Ok(found.map(|found| terms_bytes(&address_terms(found.addresses()))))
     });
     Ok(found.map_err(to_python)?.map(|terms| PyBytes::new(py, &terms)))
 }

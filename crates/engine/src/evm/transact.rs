@@ -7,7 +7,6 @@
 
 use std::{
     borrow::Cow,
-    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -21,7 +20,7 @@ use op_revm::{
         estimate_tx_compressed_size,
     },
 };
-use revm::{context::TxEnv, context_interface::either::Either};
+use revm::{context::TxEnv, context_interface::either::Either, state::EvmState};
 
 use crate::{
     codec::{
@@ -35,8 +34,8 @@ use crate::{
         database::Database,
         env::Env,
         machine::{
-            self, Checks, Ethereum, EthereumInput, Failure, Inspected, Optimism, OptimismInput,
-            Ran, Setup, Stocked,
+            self, Checks, Ethereum, EthereumInput, Failure, Optimism, OptimismInput, Ran, Setup,
+            Stocked,
         },
         outcome::Outcome,
         overlay::Overlay,
@@ -44,10 +43,6 @@ use crate::{
     },
     missing_keys::{MOST_KEYS, Missed, MissingKeys},
     state::{AccountState, StateReader},
-    tracing::{
-        recorder::{self, Recorder},
-        run::Watching,
-    },
 };
 
 /// The estimated compressed size of a transaction in millionths of a byte: its share of the data
@@ -134,20 +129,40 @@ pub fn transact(
     transact_watched(overlay, env, transaction, progress, allowance, None)
 }
 
-/// `transact` with an optional recorder.
+/// Runs a transaction in place of `machine::run`, to record it.
+pub(crate) trait Observer {
+    fn ethereum<'s>(
+        &mut self,
+        overlay: &mut Overlay,
+        setup: &dyn Fn() -> Setup<'s>,
+        input: EthereumInput,
+    ) -> Result<Ran, Failure>;
+
+    fn optimism<'s>(
+        &mut self,
+        overlay: &mut Overlay,
+        setup: &dyn Fn() -> Setup<'s>,
+        input: OptimismInput,
+    ) -> Result<Ran, Failure>;
+
+    /// Called before the effects are committed.
+    fn ran(&mut self, overlay: &Overlay, state: &EvmState) -> Result<()>;
+}
+
+/// `transact` with an optional observer.
 pub(crate) fn transact_watched(
     overlay: &mut Overlay,
     env: &Env,
     transaction: &Transaction,
     progress: &mut Progress,
     allowance: &mut Allowance,
-    watching: Option<&mut Watching>,
+    observer: Option<&mut (dyn Observer + 'static)>,
 ) -> Result<Executed> {
     let index = progress.transactions;
     allowance.check_time(index)?;
     let checks = checks_of(transaction);
     let l1 = progress.l1.take();
-    let block = Block { env, progress, allowance, checks, watching, probing: None, l1 };
+    let block = Block { env, progress, allowance, checks, observer, probing: None, l1 };
     let (executed, after) =
         block.execute(overlay, transaction).map_err(|failure| match failure {
             Failure::Refused(why) => Error::InvalidTransaction { index, why },
@@ -178,7 +193,7 @@ pub fn probe<'a>(
     progress: &Progress,
     allowance: &mut Allowance,
 ) -> Result<MissingKeys> {
-    let below = Arc::new(Mutex::new(mem::take(overlay)));
+    let below = Arc::new(Mutex::new(std::mem::take(overlay)));
     let mut above = Overlay::new(Box::new(BorrowedOverlay(below.clone())));
     let mut left = allowance.for_probe(progress.gas_used);
     let missed = probe_above(&mut above, env, transactions, progress.clone(), &mut left);
@@ -202,8 +217,8 @@ fn probe_above<'a>(
         allowance.check_time(index)?;
         let checks = Checks { nonce: false, ..checks_of(transaction) };
         let (l1, probing) = (progress.l1.take(), Some(&mut all));
-        let (watching, progress) = (None, &mut progress);
-        let block = Block { env, progress, allowance, checks, watching, probing, l1 };
+        let (observer, progress) = (None, &mut progress);
+        let block = Block { env, progress, allowance, checks, observer, probing, l1 };
         let stopped = match block.execute(overlay, transaction) {
             Ok((_, after)) => {
                 *progress = after;
@@ -277,7 +292,7 @@ struct Block<'a> {
     progress: &'a Progress,
     allowance: &'a mut Allowance,
     checks: Checks,
-    watching: Option<&'a mut Watching>,
+    observer: Option<&'a mut (dyn Observer + 'static)>,
     /// If set, missing keys are added here and execution continues with defaults.
     probing: Option<&'a mut MissingKeys>,
     l1: Option<L1BlockInfo>,
@@ -320,7 +335,9 @@ impl Block<'_> {
         let input = transaction_env(transaction)?;
         self.check_gas(input.gas_limit)?;
         let input = EthereumInput::Transaction(input);
-        let ran = self.run::<Ethereum, Ethereum<Recorder>>(overlay, input)?;
+        let ran = self.run::<Ethereum>(overlay, input, |it, overlay, setup, input| {
+            it.ethereum(overlay, setup, input)
+        })?;
         let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None }))
     }
@@ -350,7 +367,7 @@ impl Block<'_> {
             },
             l1: Some(l1.clone()),
         };
-        let ran = self.run::<Optimism, Optimism<Recorder>>(overlay, input)?;
+        let ran = self.run_optimism(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
         let operator_fee = match spec.is_enabled_in(OpSpecId::ISTHMUS) {
             true => {
@@ -373,19 +390,42 @@ impl Block<'_> {
         let deposit_nonce = Some(sender.map_or(0, |account| account.nonce));
         let transaction = deposit_transaction(deposit);
         let input = OptimismInput { transaction, l1: None };
-        let ran = self.run::<Optimism, Optimism<Recorder>>(overlay, input)?;
+        let ran = self.run_optimism(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
     }
 
-    /// Runs in a kept EVM, with the recorder if there is one. A probe records missing keys and keeps
-    /// the result computed with defaults.
-    fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
-    where
-        M::Input: Clone,
-        T: Inspected<Input = M::Input, Inspector = Recorder>,
-    {
-        let ran = self.run_once::<M, T>(overlay, input);
+    fn run_optimism(
+        &mut self,
+        overlay: &mut Overlay,
+        input: OptimismInput,
+    ) -> Result<Ran, Failure> {
+        self.run::<Optimism>(overlay, input, |it, overlay, setup, input| {
+            it.optimism(overlay, setup, input)
+        })
+    }
+
+    /// Runs in a kept EVM, or under the observer if there is one. A probe records missing keys and
+    /// keeps the result computed with defaults.
+    fn run<M: Stocked>(
+        &mut self,
+        overlay: &mut Overlay,
+        input: M::Input,
+        observe: impl for<'s> FnOnce(
+            &mut dyn Observer,
+            &mut Overlay,
+            &dyn Fn() -> Setup<'s>,
+            M::Input,
+        ) -> Result<Ran, Failure>,
+    ) -> Result<Ran, Failure> {
+        let ran = match self.observer.take() {
+            None => machine::run::<M>(overlay, self.setup(), input),
+            Some(observer) => {
+                let ran = observe(observer, overlay, &|| self.setup(), input);
+                self.observer = Some(observer);
+                ran
+            }
+        };
         match (ran, &mut self.probing) {
             (Err(Failure::MissingState(missing, Ok(ran))), Some(all)) => {
                 all.merge(*missing);
@@ -393,25 +433,6 @@ impl Block<'_> {
             }
             (ran, _) => ran,
         }
-    }
-
-    fn run_once<M: Stocked, T>(
-        &mut self,
-        overlay: &mut Overlay,
-        input: M::Input,
-    ) -> Result<Ran, Failure>
-    where
-        M::Input: Clone,
-        T: Inspected<Input = M::Input, Inspector = Recorder>,
-    {
-        let Some(recorder) = self.watching.as_mut().map(|it| mem::take(&mut it.recorder)) else {
-            return machine::run::<M>(overlay, self.setup(), input);
-        };
-        let (ran, recorder) = recorder::record::<T>(overlay, || self.setup(), input, recorder);
-        if let Some(watching) = &mut self.watching {
-            watching.recorder = recorder;
-        }
-        ran
     }
 
     fn setup(&self) -> Setup<'_> {
@@ -462,8 +483,8 @@ impl Block<'_> {
     fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
         let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
         self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
-        if let Some(watching) = &mut self.watching {
-            watching.ran(overlay, &ran.state).map_err(Failure::Broken)?;
+        if let Some(observer) = &mut self.observer {
+            observer.ran(overlay, &ran.state).map_err(Failure::Broken)?;
         }
         if ran.state.contains_key(&L1_BLOCK_CONTRACT) {
             self.l1 = None;

@@ -11,7 +11,7 @@ mod tests;
 use alloy_primitives::{Address, B256, keccak256};
 
 use super::index::{ANY, Term, term};
-use super::walk::Log;
+use crate::stored::receipt::Log;
 
 const BLOOM_BITS: u16 = 2048;
 

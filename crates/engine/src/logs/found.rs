@@ -6,10 +6,11 @@
 use alloy_primitives::keccak256;
 
 use super::filter::LogFilter;
-use super::walk::{Log, ReceiptLogs};
 use crate::codec::json;
 use crate::error::Result;
-use crate::stored::items::{Items, damaged};
+use crate::stored::items::Items;
+use crate::stored::receipt::{Log, ReceiptLogs};
+use crate::stored::rlp::damaged;
 
 /// Skipping a log takes this fraction of the time of matching it.
 const SKIPPED: u64 = 8;

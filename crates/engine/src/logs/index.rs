@@ -15,9 +15,10 @@ use std::collections::HashSet;
 
 use alloy_primitives::keccak256;
 
-use super::walk::ReceiptLogs;
 use crate::error::Result;
-use crate::stored::items::{Items, damaged};
+use crate::stored::items::Items;
+use crate::stored::receipt::ReceiptLogs;
+use crate::stored::rlp::damaged;
 
 pub type Term = u64;
 
@@ -42,6 +43,14 @@ pub fn term(kind: u8, value: &[u8]) -> Term {
     bytes[1..=value.len()].copy_from_slice(value);
     let hash = keccak256(&bytes[..=value.len()]);
     Term::from_be_bytes(hash.0[..8].try_into().unwrap_or_default())
+}
+
+/// The terms of addresses, sorted, each once.
+pub fn address_terms<'a>(addresses: impl Iterator<Item = &'a [u8]>) -> Vec<Term> {
+    let mut terms: Vec<Term> = addresses.map(|address| term(0, address)).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    terms
 }
 
 /// Adds the terms of all logs in a row of receipts.

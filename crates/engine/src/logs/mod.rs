@@ -4,4 +4,4 @@ pub mod filter;
 pub mod found;
 pub mod index;
 pub mod search;
-pub mod walk;
+mod sections;

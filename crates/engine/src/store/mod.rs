@@ -31,7 +31,6 @@ mod learning;
 mod length;
 mod load;
 mod log_row;
-mod log_sections;
 mod maintain;
 mod map;
 mod nodes;
@@ -59,6 +58,7 @@ pub use branch_trie::{BranchTrie, StateNodes};
 pub use head_trie::HeadTrie;
 pub use heads::{Anchor, BlockRef, FORMAT, Heads};
 pub use log_row::LogRow;
+pub(crate) use open::Table;
 pub use open::{Mode, Options, Retention, Store};
 pub use pages::{FileSize, TableSize};
 pub use proof::Proof;
@@ -72,7 +72,7 @@ use crate::error::{Error, Result};
 /// LMDB's longest key. Empty keys are invalid.
 const MAX_ROW_KEY: usize = 511;
 
-fn check_row_key(key: &[u8]) -> Result<()> {
+pub(crate) fn check_row_key(key: &[u8]) -> Result<()> {
     match key.len() {
         1..=MAX_ROW_KEY => Ok(()),
         length => {

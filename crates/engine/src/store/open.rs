@@ -23,7 +23,7 @@ pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
 /// A process uses one reader slot of 64 bytes for each commit that it is reading.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
 
-pub(super) type Table = Database<Bytes, Bytes>;
+pub(crate) type Table = Database<Bytes, Bytes>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

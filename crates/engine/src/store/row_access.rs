@@ -1,11 +1,21 @@
 //! Python-owned rows: read in place from the map, and written outside of commits.
 
-use super::open::Store;
+use heed::{AnyTls, RoTxn};
+
+use super::open::{Store, Table};
 use super::view::View;
 use super::{check_row_key, lmdb};
 use crate::error::Result;
 
 impl View {
+    /// Reads the table of Python-owned rows. `read` must not read from this view itself.
+    pub(crate) fn read_rows<T>(
+        &self,
+        read: impl FnOnce(Table, &RoTxn<AnyTls>) -> Result<T>,
+    ) -> Result<T> {
+        self.lease.read(|txn| read(self.lease.tables.rows, txn))
+    }
+
     /// Passes rows to `read` without copying them; a missing row is `None`. `read` must not read
     /// from this view itself.
     ///

@@ -9,8 +9,9 @@
 use alloy_primitives::{Address, B256};
 
 use super::fragments::deposit_fields;
-use super::items::{Items, damaged, number, receipt_at, receipts_end, take_item, take_list};
+use super::items::{Items, receipt_at, receipts_end};
 use super::receipt_json::{Position, ReceiptFormat};
+use super::rlp::{damaged, number, take_item, take_list};
 use crate::codec::header::Header;
 use crate::codec::json::{data, member, quantity};
 use crate::codec::transaction::{Transaction, decode_at, decode_known};

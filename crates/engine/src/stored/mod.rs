@@ -6,5 +6,6 @@ pub mod items;
 pub mod l1_cost;
 pub mod receipt;
 pub mod receipt_json;
+pub(crate) mod rlp;
 pub mod tips;
 pub mod touched;

@@ -2,14 +2,13 @@
 
 use alloy_primitives::{B256, U256};
 
-use super::items::{damaged, number, take_item};
 use super::l1_cost::{L1Cost, L1Prices};
-use super::receipt::EncodedReceipt;
+use super::receipt::{EncodedReceipt, ReceiptLogs};
+use super::rlp::{damaged, number, take_item};
 use crate::codec::header::Header;
 use crate::codec::json::{array, data, member, optional, quantity, wide_quantity};
 use crate::codec::transaction::Transaction;
 use crate::error::Result;
-use crate::logs::walk::ReceiptLogs;
 
 const GAS_PER_BLOB: u64 = 1 << 17;
 

@@ -11,7 +11,8 @@ use alloy_eips::eip1559::calc_effective_gas_price;
 
 use crate::codec::transaction::DEPOSIT_TYPE;
 use crate::error::Result;
-use crate::stored::items::{Items, damaged, receipt_facts, take_item, take_list, wide_number};
+use crate::stored::items::{Items, receipt_facts};
+use crate::stored::rlp::{damaged, take_item, take_list, wide_number};
 
 /// A tip in wei, and the gas used at that tip.
 pub type Bid = (u128, u64);

@@ -9,9 +9,8 @@ mod tests;
 
 use alloy_primitives::{Address, B256};
 
-use super::items::damaged;
+use super::rlp::damaged;
 use crate::error::Result;
-use crate::logs::index::{Term, term};
 
 const ADDRESS: usize = 20;
 const ENTRY: usize = ADDRESS + 4;
@@ -54,14 +53,10 @@ impl<'a> TouchedRow<'a> {
         of_it.map(place).collect()
     }
 
-    /// The index terms of its addresses, each once.
-    pub fn terms(&self) -> Vec<Term> {
+    /// Its addresses, each once.
+    pub fn addresses(&self) -> impl Iterator<Item = &'a [u8]> {
         let same = |one: &Entry, other: &Entry| one[..ADDRESS] == other[..ADDRESS];
-        let addresses = self.0.chunk_by(same).map(|some| term(0, &some[0][..ADDRESS]));
-        let mut terms: Vec<Term> = addresses.collect();
-        terms.sort_unstable();
-        terms.dedup();
-        terms
+        self.0.chunk_by(same).map(|some| &some[0][..ADDRESS])
     }
 }
 

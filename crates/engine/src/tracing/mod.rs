@@ -10,6 +10,7 @@
 //! towards one limit (`text`), and the time spent writing counts as work of the run.
 
 pub mod access_list;
+mod accesses;
 mod authorizations;
 mod calls;
 mod context;

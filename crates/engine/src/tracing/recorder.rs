@@ -18,7 +18,7 @@ use revm::{
 };
 
 use super::{
-    access_list::Accesses,
+    accesses::Accesses,
     context::Traced,
     frames::Frames,
     prestate::{self, Prestate},

@@ -34,10 +34,12 @@ use crate::{
         allowance::{Allowance, TIME},
         env::Env,
         execute::{self, Options},
-        machine::{Ethereum, EthereumInput, Failure},
+        machine::{
+            Ethereum, EthereumInput, Failure, Inspected, Optimism, OptimismInput, Ran, Setup,
+        },
         outcome::{Outcome, Status},
         overlay::{Overlay, Override},
-        transact::{self, Progress},
+        transact::{self, Observer, Progress},
     },
     message::Message,
 };
@@ -150,7 +152,7 @@ pub fn transactions<'a>(
             transaction,
             &mut progress,
             &mut allowance,
-            watching.as_mut(),
+            watching.as_mut().map(|it| it as _),
         );
         if let Err(missing @ Error::StateMissing(_)) = executed {
             // The recording was made with defaults and is not valid.
@@ -211,12 +213,10 @@ pub fn call(
             message.authorization_list.iter().filter_map(|it| it.recover_authority().ok());
         signers.for_each(|signer| prestate.note(signer));
     }
-    let (ran, recorder) =
-        recorder::record::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
+    let ran = watching.ethereum(overlay, &setup, input);
     if let Err(Failure::MissingState(missing, _)) = ran {
         return Err(Error::StateMissing(missing));
     }
-    let mut watching = Watching { recorder, ..watching };
     watching.check(session.request.limit)?;
     let mut ran = ran.map_err(execute::refusal)?;
     watching.ran(overlay, &ran.state)?;
@@ -228,21 +228,25 @@ pub fn call(
 }
 
 /// The recorder of one run, and the diff that is read before its effects are committed.
-pub(crate) struct Watching {
-    pub(crate) recorder: Recorder,
+struct Watching {
+    recorder: Recorder,
     state_diff: Option<Text>,
 }
 
 impl Watching {
-    pub(crate) fn ran(&mut self, overlay: &Overlay, state: &EvmState) -> Result<()> {
-        if let Some(text) = &mut self.state_diff {
-            state_diff::write(text, state, overlay)?;
-        }
-        if let Kind::Prestate(prestate) = &mut self.recorder.kind {
-            let limit = self.recorder.limit;
-            self.recorder.is_full |= !prestate.read_before(overlay, limit)?;
-        }
-        Ok(())
+    fn record<'s, M>(
+        &mut self,
+        overlay: &mut Overlay,
+        setup: &dyn Fn() -> Setup<'s>,
+        input: M::Input,
+    ) -> Result<Ran, Failure>
+    where
+        M: Inspected<Inspector = Recorder, Input: Clone>,
+    {
+        let recorder = std::mem::take(&mut self.recorder);
+        let (ran, recorder) = recorder::record::<M>(overlay, setup, input, recorder);
+        self.recorder = recorder;
+        ran
     }
 
     fn check(&self, limit: usize) -> Result<()> {
@@ -253,6 +257,37 @@ impl Watching {
             true => Err(Error::TraceTooLong(limit)),
             false => Ok(()),
         }
+    }
+}
+
+impl Observer for Watching {
+    fn ethereum<'s>(
+        &mut self,
+        overlay: &mut Overlay,
+        setup: &dyn Fn() -> Setup<'s>,
+        input: EthereumInput,
+    ) -> Result<Ran, Failure> {
+        self.record::<Ethereum<Recorder>>(overlay, setup, input)
+    }
+
+    fn optimism<'s>(
+        &mut self,
+        overlay: &mut Overlay,
+        setup: &dyn Fn() -> Setup<'s>,
+        input: OptimismInput,
+    ) -> Result<Ran, Failure> {
+        self.record::<Optimism<Recorder>>(overlay, setup, input)
+    }
+
+    fn ran(&mut self, overlay: &Overlay, state: &EvmState) -> Result<()> {
+        if let Some(text) = &mut self.state_diff {
+            state_diff::write(text, state, overlay)?;
+        }
+        if let Kind::Prestate(prestate) = &mut self.recorder.kind {
+            let limit = self.recorder.limit;
+            self.recorder.is_full |= !prestate.read_before(overlay, limit)?;
+        }
+        Ok(())
     }
 }
 

@@ -29,8 +29,9 @@ mod tree;
 pub(crate) mod walk;
 
 pub use crate::node_key::{MissingNode, Owner};
-pub use needs::{Keys, Place, ProofsNeeded};
+pub use needs::ProofsNeeded;
 pub use rows::{NodeReader, NodeWrites};
+pub use state_root::{Keys, Place};
 
 pub(crate) use crate::node_key::{
     is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key,

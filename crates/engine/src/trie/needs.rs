@@ -7,19 +7,16 @@
 //! trie that assumes missing nodes to be branches finds all required proofs in one pass. The copy
 //! is discarded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 use alloy_trie::Nibbles;
 
-use super::state_root::StateRoot;
+use super::state_root::{Keys, Place, StateRoot};
 use super::{NodeReader, Owner, Rows, Trie, key_search};
 use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::trie::leaf::{account_key, slot_key, storage_root_of};
-
-/// Accounts and slots. Each account itself is included.
-pub type Keys = BTreeMap<Address, BTreeSet<U256>>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProofsNeeded {
@@ -32,13 +29,6 @@ pub struct ProofsNeeded {
     /// The paths of the missing siblings. A proof from before the changes of any key below each
     /// path is sufficient too.
     pub beside: BTreeSet<Place>,
-}
-
-/// A path in the account trie (`account` is `None`) or in a storage trie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub account: Option<Address>,
-    pub path: Nibbles,
 }
 
 impl ProofsNeeded {

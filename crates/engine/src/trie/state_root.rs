@@ -26,7 +26,6 @@ use crate::{
             account_key, account_keys, decode_account, decode_slot, encode_account, encode_slot,
             slot_key, slot_keys, storage_root_of,
         },
-        needs::{Keys, Place},
         proof::ProofNodes,
         tree,
     },
@@ -36,6 +35,16 @@ use crate::{
 const CHANGE_NS: u64 = 10_000;
 /// Estimated time to prove a slot: eight nodes read and checked, mostly in the cache.
 const SLOT_NS: u64 = 20_000;
+
+/// Accounts and slots. Each account itself is included.
+pub type Keys = BTreeMap<Address, BTreeSet<U256>>;
+
+/// A path in the account trie (`account` is `None`) or in a storage trie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub account: Option<Address>,
+    pub path: Nibbles,
+}
 
 #[derive(Debug, Clone)]
 pub struct StateRoot {

@@ -35,6 +35,14 @@ fn a_block_has_terms_of_addresses_and_of_topics_by_position() {
 }
 
 #[test]
+fn terms_of_addresses_are_sorted_and_each_is_there_once() {
+    let addresses = [7, 2, 9, 2].map(Address::repeat_byte);
+    let mut expected = [2, 7, 9].map(|it| term(0, &[it; 20]));
+    expected.sort_unstable();
+    assert_eq!(address_terms(addresses.iter().map(|it| &it[..])), expected);
+}
+
+#[test]
 fn a_block_without_logs_has_no_terms() {
     let mut terms = HashSet::new();
     add_terms(&row(vec![]), &mut terms).expect("receipts");

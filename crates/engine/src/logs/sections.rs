@@ -7,14 +7,12 @@ use std::ops::Bound;
 
 use heed::{AnyTls, RoTxn};
 
-use super::open::Table;
-use super::view::View;
-use super::{check_row_key, lmdb};
+use super::filter::LogFilter;
+use super::index::{self, Chunk, ENTRY, Merged, Source, Term, entry, entry_bytes, parts};
+use super::search::{LookUp, Search};
 use crate::error::Result;
-use crate::logs::filter::LogFilter;
-use crate::logs::index::{self, Chunk, ENTRY, Merged, Source, Term, entry, entry_bytes, parts};
-use crate::logs::search::{LookUp, Search};
-use crate::stored::items::{damaged, take_item, take_list};
+use crate::store::{Table, View, check_row_key, lmdb};
+use crate::stored::rlp::{damaged, take_item, take_list};
 
 /// A search pauses after this many terms or blocks.
 const MOST_LOOK_UPS: usize = 1 << 12;
@@ -36,14 +34,14 @@ impl View {
     /// `StoreClosed`, `Store`.
     pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
         let mut blocks = Vec::new();
-        self.lease.read(|txn| {
+        self.read_rows(|rows, txn| {
             let mut left = look_ups.clamp(1, MOST_LOOK_UPS);
             while left > 0 && blocks.len() < MANY_BLOCKS {
                 let Some(LookUp { prefix, term }) = search.next() else { break };
                 check_row_key(&prefix)?;
                 let mut entries = 0;
                 let (first, last) = (entry(term, 0), entry(term, u16::MAX));
-                each_entry(self.lease.tables.rows, txn, &prefix, first, |found| {
+                each_entry(rows, txn, &prefix, first, |found| {
                     if found <= last {
                         search.found(parts(found).1);
                         entries += 1;
@@ -76,10 +74,10 @@ impl View {
         // The term at which the first source to reach `most` stopped. The other sources stop there
         // too.
         let mut end: Option<Term> = None;
-        self.lease.read(|txn| {
+        self.read_rows(|rows, txn| {
             for (prefix, shift) in sources {
                 let mut taken = 0;
-                each_entry(self.lease.tables.rows, txn, prefix, entry(term, 0), |found| {
+                each_entry(rows, txn, prefix, entry(term, 0), |found| {
                     let (term, _) = parts(found);
                     if end.is_some_and(|end| term >= end) {
                         return false;
@@ -132,8 +130,8 @@ impl View {
         if first >= stop {
             return Ok(found);
         }
-        self.lease.read(|txn| {
-            for row in self.lease.tables.rows.range(txn, &range).map_err(lmdb)? {
+        self.read_rows(|rows, txn| {
+            for row in rows.range(txn, &range).map_err(lmdb)? {
                 let (key, row) = row.map_err(lmdb)?;
                 let number = key.get(prefix.len()..).and_then(|number| number.try_into().ok());
                 let number = number.ok_or_else(|| damaged("a key of another length"))?;
