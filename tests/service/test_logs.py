@@ -124,6 +124,33 @@ def test_a_process_writes_all_that_it_logged_before_it_ends() -> None:
     assert (odd["event"], odd["logger"], odd["level"]) == ("odd thing", "library", "error")
 
 
+SERVING = """
+import os, threading, structlog
+from foreblock.service import launch
+from foreblock.settings import Settings
+
+def fail(_):
+    structlog.get_logger().error("first")
+    raise RuntimeError
+
+launch.seen_page = fail
+try:
+    launch.run(Settings(), [], print)
+except RuntimeError:
+    # The thread that writes the log has ended.
+    os.write(2, b"%d\\n" % threading.active_count())
+"""
+
+
+def test_a_service_has_written_its_log_when_the_command_prints_an_error() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SERVING], capture_output=True, text=True, check=True
+    )
+    first, threads = done.stderr.splitlines()
+    assert json.loads(first)["event"] == "first"
+    assert threads == "1"
+
+
 SECRETS = """
 import structlog
 from foreblock.service.log_output import configure_queued

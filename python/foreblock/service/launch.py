@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from itertools import chain, islice, repeat
 from typing import Final, NamedTuple
@@ -118,12 +118,13 @@ def run(
     `started` is called once everything serves. A single development chain may be served and
     written `in_one_process`. Raises `ServiceError`.
     """
-    configure_queued(settings.log_level, settings.log_format)
+    logs = configure_queued(settings.log_level, settings.log_format)
     count = 1 if in_one_process else settings.workers or os.cpu_count() or 1
     networks = [each.network for each in served]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
     with (
+        closing(logs),  # a command prints its error after the log
         _listening(served, count) as (by_network, feeds),
         _metrics_sockets(settings, count) as for_metrics,
         _snapshot_sockets(networks) as snapshots,

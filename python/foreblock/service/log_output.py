@@ -35,13 +35,17 @@ def configure(level: str, form: LogFormat = "auto") -> None:
     _configure(level, _processors(form), structlog.WriteLoggerFactory(sys.stderr))
 
 
-def configure_queued(level: str, form: LogFormat = "auto") -> None:
-    """`configure` through the queue, so that logging never blocks; includes `logging` records."""
+def configure_queued(level: str, form: LogFormat = "auto") -> "LogQueue":
+    """`configure` through the queue, so that logging never blocks; includes `logging` records.
+
+    The process closes the queue when it ends, or earlier to write something after the log.
+    """
     processors = _processors(form)
     queue = LogQueue(partial(write_to, sys.stderr.fileno()), _dropped_event(processors))
     atexit.register(queue.close)
     _configure(level, processors, partial(QueueLogger, queue))
     logging.basicConfig(handlers=[FromLibraries()])
+    return queue
 
 
 def queued_output() -> Callable[[str], None]:
