@@ -1,10 +1,10 @@
-"""Clients that mean no good, in a process of their own.
+"""Malicious clients, in a separate process.
 
     python -m abuse.attackers NAME URL COUNT SCALE
 
-says `ready` when all its connections are at work, goes on until its standard input ends,
-and then tells how often the server closed on it. Whoever is closed on comes back. SCALE
-makes simulations smaller.
+prints `ready` when all its connections are active, continues until its standard input ends, and
+then prints the number of connections closed by the server. Closed clients reconnect. SCALE makes
+simulations smaller.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ Attack = Callable[[Streams], Awaitable[None]]
 
 
 async def slow_header(streams: Streams) -> None:
-    """A header that comes a byte at a time."""
+    """A header sent byte by byte."""
     _, writer = streams
     writer.write(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
     await _drip(streams)
 
 
 async def slow_body(streams: Streams) -> None:
-    """A body that was promised and comes a byte at a time."""
+    """An announced body, sent byte by byte."""
     _, writer = streams
     writer.write(head(1_000_000))
     await _drip(streams)
 
 
 async def never_reads(streams: Streams) -> None:
-    """Many requests for a large block, and no look at the answers."""
+    """Many requests for a large block, with unread responses."""
     reader, writer = streams
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     batch = post(request("eth_getBlockByNumber", *LARGE_BLOCK)) * PIPELINED
@@ -60,45 +60,45 @@ async def never_reads(streams: Streams) -> None:
 
 
 async def unread_blocks(streams: Streams) -> None:
-    """One batch for one large block, a hundred times; never read.
+    """A batch of a hundred requests for one large block, with an unread response.
 
-    Where nobody has asked for the block before, each batch begins to write it by itself.
+    If the block was never requested before, each batch begins to render it separately.
     """
     await _ask_and_wait(streams, batch(request("eth_getBlockByNumber", *LARGE_BLOCK), 100))
 
 
 async def unread_calls(streams: Streams) -> None:
-    """One batch of calls that return memory, each a text of its own; never read."""
+    """A batch of calls that return memory, each with a different text, with an unread response."""
     call = {"to": LOOP_ADDRESS, "gas": LOOP_GAS}
     body = request("eth_call", call, "latest", {LOOP_ADDRESS: {"code": RETURNED_CODE}})
     await _ask_and_wait(streams, batch(body, 20))
 
 
 async def _ask_and_wait(streams: Streams, body: bytes) -> None:
-    """Ask once, and do not read; until the server ends the connection."""
+    """Send a request, and do not read; wait until the server closes the connection."""
     _, writer = streams
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     writer.write(post(body))
     while not writer.is_closing():
         await asyncio.sleep(DRIP_SECONDS)
-        writer.write(b" ")  # by which its end is noticed
+        writer.write(b" ")  # to notice its end
 
 
 async def idle(streams: Streams) -> None:
-    """A connection, and nothing else."""
+    """An idle connection."""
     reader, _ = streams
     await reader.read(1)
 
 
 async def endless_loop(streams: Streams) -> None:
-    """Calls of a contract that jumps to its beginning until its gas is gone."""
+    """Calls of a contract that jumps to its beginning until it runs out of gas."""
     call = {"to": LOOP_ADDRESS, "gas": LOOP_GAS}
     body = request("eth_call", call, "latest", {LOOP_ADDRESS: {"code": LOOP_CODE}})
     await _again_and_again(streams, body)
 
 
 async def _again_and_again(streams: Streams, body: bytes) -> None:
-    """Ask, read the answer, and ask again."""
+    """Send a request, read the response, and repeat."""
     reader, writer = streams
     while True:
         writer.write(post(body))
@@ -135,7 +135,7 @@ ATTACKS: dict[str, Attack] = {**BY_HTTP, **BY_WEBSOCKET}
 
 
 def find_attack(name: str, scale: float) -> Attack:
-    """The attack of this name; simulations as large as the scale says."""
+    """The attack of this name; simulations of the given scale."""
     if name in ATTACKS:
         return ATTACKS[name]
     if name == "holding":
@@ -146,7 +146,7 @@ def find_attack(name: str, scale: float) -> Attack:
 
 
 async def attack(name: str, address: Address, count: int, scale: float) -> int:
-    """Attack until standard input ends; returns how often the server closed."""
+    """Attack until standard input ends; return the number of closed connections."""
     one = find_attack(name, scale)
     closed = 0
     connected = asyncio.Semaphore(0)
@@ -188,14 +188,14 @@ async def _connected(address: Address) -> AsyncIterator[Streams]:
 
 
 class Attackers:
-    """Attackers at work; `closed` is known once they have been called off."""
+    """Running attackers; `closed` is known once they have stopped."""
 
     closed: int | None = None
 
 
 @contextmanager
 def attacking(name: str, url: str, count: int, scale: float = 1.0) -> Iterator[Attackers]:
-    """Attackers in a process of their own, at work while the block runs."""
+    """Attackers in a separate process, active while the block runs."""
     attackers = Attackers()
     with beside("abuse.attackers", name, url, count, scale) as process:
         try:

@@ -1,4 +1,4 @@
-"""Clients in a process of their own, so that they do not wait for the one that measures."""
+"""Clients in a separate process, so that they do not delay the measuring one."""
 
 import subprocess
 import sys
@@ -9,9 +9,9 @@ from pathlib import Path
 
 @contextmanager
 def beside(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A module that runs from when it says `ready` until its standard input ends.
+    """A module that runs from its output `ready` until its standard input ends.
 
-    Whoever wants its last words calls `communicate`; else it is told to end with the block.
+    Call `communicate` for its last output; otherwise it ends with the block.
     """
     command = [sys.executable, "-m", module, *map(str, arguments)]
     folder = Path(__file__).resolve().parent.parent

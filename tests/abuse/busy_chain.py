@@ -1,4 +1,4 @@
-"""A chain of busy blocks, written by the ledger itself: flashblocks of transfers and tokens."""
+"""A chain of full blocks, written by the ledger itself: flashblocks of transfers and tokens."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ WHO = 8  # accounts that pay in turn
 
 
 def write_busy_chain(folder: Path, blocks: int) -> None:
-    """So many sealed blocks of 2,000 transactions each, a fourth of them with a log."""
+    """Write this many sealed blocks of 2,000 transactions each, a fourth of them with a log."""
     chain = PayingChain(folder)
     transfer = call_data("transfer(address,uint256)", BOB, 1)
     chain.begin()

@@ -1,7 +1,6 @@
-"""Clients that ask for much and go before the answer, beside ones that ask for little.
+"""Clients that send expensive requests and disconnect early, beside cheap requests.
 
-What the first asked for must not be worked on when nobody waits for it: the second would wait
-for it to end.
+The work for the first must stop when its client is gone: the second would wait for it to end.
 """
 
 import socket
@@ -14,7 +13,7 @@ from abuse.hogs import ADDRESS, hog
 from abuse.probe import Latencies
 from abuse.wire import Address, Connection, post, request
 
-# JUMPDEST PUSH3 256,000 GAS GT PUSH0 JUMPI: until that much gas is left, of two million.
+# JUMPDEST PUSH3 256,000 GAS GT PUSH0 JUMPI: until this much gas remains, of two million.
 MODERATE = request(
     "eth_call",
     {"to": ADDRESS, "gas": hex(2_000_000)},
@@ -24,7 +23,7 @@ MODERATE = request(
 
 
 def moderate_calls(address: Address, count: int) -> Latencies:
-    """How long calls of some milliseconds take, one after the other."""
+    """The times of consecutive calls of some milliseconds."""
     connection = Connection(address)
     times = []
     for _ in range(count):
@@ -39,7 +38,7 @@ def moderate_calls(address: Address, count: int) -> Latencies:
 
 @contextmanager
 def departing(address: Address, per_second: float) -> Iterator[list[int]]:
-    """Clients that send a call of half a second and close at once; gives how many did."""
+    """Clients that send a call of half a second and close immediately; returns their number."""
     sent, over = [0], threading.Event()
 
     def depart() -> None:

@@ -1,7 +1,7 @@
-"""WebSocket clients that mean no good, and frames that nobody should send.
+"""Malicious WebSocket clients, and invalid frames.
 
-Attacks are run by `attackers`; `fuzz_frames` follows from its seed, so a complaint can be made
-again. Frames are made and read by the websockets library.
+Attacks are run by `attackers`; `fuzz_frames` is a function of its seed, so a failure can be
+reproduced. Frames are encoded and decoded by the websockets library.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ async def _upgrade(streams: Streams) -> None:
 
 
 async def ws_idle(streams: Streams) -> None:
-    """A client that answers pings, and nothing else."""
+    """A client that only answers pings."""
     await _upgrade(streams)
     reader, writer = streams
     while data := await reader.read(1024):
@@ -46,30 +46,30 @@ async def ws_idle(streams: Streams) -> None:
 
 
 async def ws_half_handshake(streams: Streams) -> None:
-    """A handshake that does not end."""
+    """An unfinished handshake."""
     streams[1].write(HANDSHAKE[:-2] + b"X-Slow: ")
     await _drip(streams, b"x")
 
 
 async def ws_slow_message(streams: Streams) -> None:
-    """A message that was announced and comes a byte at a time."""
+    """An announced message, sent byte by byte."""
     await _upgrade(streams)
-    streams[1].write(masked(bytes(1_000_000))[:10] + bytes(4))  # a mask that changes nothing
+    streams[1].write(masked(bytes(1_000_000))[:10] + bytes(4))  # a mask without effect
     await _drip(streams, b"x")
 
 
 async def ws_pings(streams: Streams) -> None:
-    """Pings without end."""
+    """Endless pings."""
     await _flood(streams, masked(b"x" * 125, 9) * 1000)
 
 
 async def ws_fragments(streams: Streams) -> None:
-    """A message of empty fragments without end."""
+    """A message of endless empty fragments."""
     await _flood(streams, masked(b"", 0, final=False) * 1000, masked(b"", final=False))
 
 
 async def ws_never_reads(streams: Streams) -> None:
-    """Many requests for a large block, and no look at the answers."""
+    """Many requests for a large block, with unread responses."""
     await _flood(streams, masked(LARGE_BLOCK) * 64)
 
 
@@ -104,7 +104,7 @@ ATTACKS = {
 
 
 def fuzzed(source: random.Random) -> bytes:
-    """Frames, most of them right, with bytes changed, cut out or put in between."""
+    """Frames, most of them valid, with bytes changed, removed or inserted."""
     data = bytearray()
     for _ in range(source.randint(1, 4)):
         payload = source.choice((source.randbytes(source.randrange(200)), LARGE_BLOCK, b"{}"))
@@ -125,7 +125,7 @@ def fuzzed(source: random.Random) -> bytes:
 
 
 def fuzz_frames(address: Address, seed: int, count: int) -> Iterator[str]:
-    """Send frames, each lot on its own connection; what comes back must be frames."""
+    """Send frames, each group on a separate connection; the responses must be frames."""
     source = random.Random(seed)
     for _ in range(count):
         data = fuzzed(source)

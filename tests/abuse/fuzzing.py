@@ -1,6 +1,6 @@
-"""Requests that nobody should send, and the judgement on what comes back.
+"""Malformed requests, and the verdict on their responses.
 
-Everything follows from a seed, so a complaint can be made again.
+Everything is a function of a seed, so a failure can be reproduced.
 """
 
 import json
@@ -68,7 +68,7 @@ def random_json(source: random.Random, depth: int = 4) -> bytes:
 
 
 def mutated_bytes(source: random.Random) -> bytes:
-    """A valid request with bytes changed, cut, doubled or put in between."""
+    """A valid request with bytes changed, removed, doubled or inserted."""
     method, params = source.choice(VALID)
     body = bytearray(request(method, *params))
     for _ in range(source.randint(1, 4)):
@@ -86,7 +86,7 @@ def mutated_bytes(source: random.Random) -> bytes:
 
 
 def mutated_values(source: random.Random) -> bytes:
-    """A valid envelope in which one value is another one."""
+    """A valid envelope with one changed value."""
     return json.dumps(_mutated(source)).encode()
 
 
@@ -111,7 +111,7 @@ def _replace_one(source: random.Random, value: Any) -> Any:  # noqa: ANN401, it 
 
 
 def raw_requests(seed: int, count: int) -> Iterator[bytes]:
-    """Whole HTTP requests with mistakes in them, or no HTTP at all."""
+    """Whole HTTP requests with errors, or no HTTP at all."""
     source = random.Random(seed)
     lines = [b"GET / HTTP/1.1", b"POST / HTTP/1.0", b"PUT / HTTP/1.1", b"POST /x HTTP/1.1",
              b"PRI * HTTP/2.0", b"POST / HTTP/9.9", b"\x16\x03\x01\x02\x00"]  # fmt: skip
@@ -135,7 +135,7 @@ def raw_requests(seed: int, count: int) -> Iterator[bytes]:
 
 
 def complaint(answer: Answer) -> str | None:
-    """What is wrong with an answer, if something is."""
+    """Return the error in a response, if any."""
     if answer.status in CLEAN_REFUSALS or (answer.status == 204 and not answer.body):
         return None
     if answer.status != 200:
@@ -162,7 +162,7 @@ def _is_reply(item: object) -> bool:
 
 
 def fuzz_bodies(address: Address, seed: int, count: int) -> Iterator[str]:
-    """Send bodies on one connection; yields what was wrong with answers."""
+    """Send bodies on one connection; yield the errors in responses."""
     connection = Connection(address)
     for body in bodies(seed, count):
         wrong, goes_on = _exchange(connection, body)
@@ -175,7 +175,7 @@ def fuzz_bodies(address: Address, seed: int, count: int) -> Iterator[str]:
 
 
 def _exchange(connection: Connection, body: bytes) -> tuple[str | None, bool]:
-    """What was wrong with the answer, and whether the connection is still good."""
+    """The error in the response, and whether the connection is still usable."""
     try:
         answer = connection.exchange(body)
     except (Closed, Malformed, OSError) as failure:
@@ -184,7 +184,9 @@ def _exchange(connection: Connection, body: bytes) -> tuple[str | None, bool]:
 
 
 def fuzz_raw(address: Address, seed: int, count: int) -> Iterator[str]:
-    """Send mistaken HTTP, each on its own connection; answers, if any, must be well-formed."""
+    """Send malformed HTTP, each on a separate connection; responses, if any, must be
+    well-formed.
+    """
     for raw in raw_requests(seed, count):
         connection = Connection(address)
         try:

@@ -1,7 +1,7 @@
-"""Code that takes as long as it can for what it looks like, one kind each.
+"""Code of every kind that runs as long as possible for its cost.
 
-Run by eth_call through a state override, with all the gas a call may have. Most of it has no
-jump: what bounds it is what each instruction costs.
+Run by eth_call through a state override, with the maximum gas of a call. Most of it has no jump: it
+is limited by the cost of each instruction.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _memory(size: int) -> bytes:
 
 
 def _precompile(address: int, size: int, *, memory: bytes = b"") -> bytes:
-    """Calls of a precompile with so many bytes, without end; memory is prepared before."""
+    """Endless calls of a precompile with this many bytes; memory is prepared before."""
     loop = _code("JUMPDEST", 0, 0, size, 0, address, "GAS", "STATICCALL", "POP")
     return memory + loop + _code(len(memory), "JUMP")
 
@@ -97,7 +97,7 @@ HOGS: dict[str, bytes] = {
 }
 
 
-# What a call brings that takes long before its first instruction.
+# Calls that are slow before their first instruction.
 _SIGNED = {
     "chainId": "0x0", "address": ADDRESS, "nonce": "0x0", "yParity": "0x0",
     "r": hex(1 << 250), "s": hex(1 << 250),
@@ -116,7 +116,7 @@ KINDS = (*HOGS, *BURDENS)
 
 
 def hog(name: str) -> bytes:
-    """The request that runs this code, or brings this burden."""
+    """The request with this code or this input."""
     if name in BURDENS:
         return request("eth_call", {"to": ADDRESS, **BURDENS[name]}, "latest")
     overrides = {ADDRESS: {"code": "0x" + HOGS[name].hex()}}

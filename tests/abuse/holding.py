@@ -1,7 +1,7 @@
-"""Very many simulations at once on a chain that goes on: what they hold must not stop it.
+"""Very many concurrent simulations must not stop a live chain by the resources they hold.
 
-Each takes long and reads one commit until it is answered. The chain is a dev chain of its own,
-whose commits are watched in its store, so that nothing of the service is asked for them.
+Each takes long and reads one commit until it is answered. The chain is a separate dev chain, whose
+commits are observed in its store, without requests to the service.
 """
 
 import sys
@@ -26,7 +26,7 @@ _CALL = {
 
 
 def long_simulation(blocks: int = 200, calls: int = 40) -> bytes:
-    """One that takes some hundred milliseconds of work."""
+    """A simulation with some hundred milliseconds of work."""
     payload = {"blockStateCalls": [{"calls": [_CALL] * calls}] * blocks}
     return request("eth_simulateV1", payload, "latest")
 
@@ -45,7 +45,7 @@ def dev_chain() -> Iterator[tuple[RunningService, Path]]:
 
 
 class Commits:
-    """The commits of a store, watched from another process."""
+    """The commits of a store, observed from another process."""
 
     def __init__(self, store: Path) -> None:
         self.seen = 0
@@ -55,7 +55,7 @@ class Commits:
         self._thread.start()
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop observing."""
         self._over.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""An ordinary client: asks for a balance, again and again, and looks at the clock."""
+"""An ordinary client: requests a balance repeatedly, and measures the time."""
 
 import json
 import time
@@ -12,7 +12,7 @@ BALANCE = request("eth_getBalance", "0x" + "00" * 20, "latest")
 
 @dataclass(frozen=True)
 class Latencies:
-    """How long answers took, in milliseconds, shortest first."""
+    """Sorted response times in milliseconds."""
 
     sorted_ms: tuple[float, ...]
 
@@ -26,7 +26,7 @@ class Latencies:
 
 
 def probe(address: Address, count: int, seconds: float = 60.0) -> Latencies:
-    """Ask `count` times on one connection, or for so long; every answer must be the right one."""
+    """Request `count` times on one connection, or for this long; every response must be correct."""
     connection = Connection(address)
     expected = json.loads(connection.exchange(BALANCE).body)["result"]
     times: list[float] = []
@@ -41,7 +41,7 @@ def probe(address: Address, count: int, seconds: float = 60.0) -> Latencies:
 
 
 def ask_once(address: Address, excess: Excess) -> tuple[float, str | None]:
-    """How many seconds the answer took, and what was wrong with it, if something was."""
+    """The response time in seconds, and the error, if any."""
     connection = Connection(address)
     begun = time.perf_counter()
     try:

@@ -1,11 +1,10 @@
-"""Reads that grow with a block, repeated on many connections, and a balance beside them.
+"""Reads proportional to a block, repeated on many connections, and a balance beside them.
 
-    python -m abuse.reads READERS-URL COUNT KIND FACTS      the readers, in a process of their own
+    python -m abuse.reads READERS-URL COUNT KIND FACTS      the readers, in a separate process
 
-Each kind asks for blocks or transactions at random, of a chain of blocks with 2,000
-transactions each, without end and without pause. A balance that another client asks for must
-have a median under 5 ms and a 99th percentile under 25, with one worker; and receipts must be
-answered fast enough.
+Each kind requests random blocks or transactions, of a chain of blocks with 2,000 transactions each,
+without pause. A balance requested by another client must have a median under 5 ms and a 99th
+percentile under 25, with one worker; and receipts must be fast enough.
 """
 
 import asyncio
@@ -31,17 +30,17 @@ from foreblock.service.running import RunningService, serving
 
 BLOCKS = 40
 READERS = 200
-SETTLING = 1.0  # seconds until all readers are at work
+SETTLING = 1.0  # seconds until all readers are active
 SECONDS = 6.0  # of probing
-PAUSE = 0.005  # between two balances, so that every moment is as likely to be seen
+PAUSE = 0.005  # between two balances, so that every moment is sampled
 MEDIAN_MS, P99_MS = 5.0, 25.0
 RECEIPTS_A_SECOND = 5_000
-RECEIPT_US = 1e6 / RECEIPTS_A_SECOND  # of the worker, where readers take the other cores
+RECEIPT_US = 1e6 / RECEIPTS_A_SECOND  # of the worker, while readers use the other cores
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What readers choose from."""
+    """The data from which readers choose."""
 
     blocks: list[str]
     transactions: list[str]
@@ -64,7 +63,7 @@ def by_index(chance: random.Random, facts: Facts) -> bytes:
 
 
 def fee_history(chance: random.Random, facts: Facts) -> bytes:
-    """Of all blocks, at percentiles that nobody else asks for."""
+    """A request about all blocks, at percentiles that no other request uses."""
     percentiles = sorted({round(chance.uniform(0, 100), 3) for _ in range(100)})
     return request("eth_feeHistory", "0x400", chance.choice(facts.blocks), percentiles)
 
@@ -86,7 +85,7 @@ KINDS: dict[str, Kind] = {
 async def read_on(
     address: Address, kind: Kind, facts: Facts, seed: int, answers: list[int]
 ) -> None:
-    """One connection that asks again as soon as it is answered."""
+    """One connection that sends the next request after each response."""
     chance = random.Random(seed)
     reader, writer = await asyncio.open_connection(*address, limit=1 << 22)
     while True:
@@ -99,7 +98,7 @@ async def read_on(
 
 
 async def read(address: Address, count: int, kind: Kind, facts: Facts) -> None:
-    """Read until standard input ends; say how many answers came at every line of it."""
+    """Read until standard input ends; print the number of responses at every line of it."""
     answers = [0]
     readers = [
         asyncio.create_task(read_on(address, kind, facts, seed, answers)) for seed in range(count)
@@ -114,13 +113,13 @@ async def read(address: Address, count: int, kind: Kind, facts: Facts) -> None:
 
 
 class Readers:
-    """Readers at work in another process."""
+    """Active readers in another process."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def answers(self) -> int:
-        """How many they have had so far."""
+        """The number of their responses so far."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\n")
@@ -135,7 +134,7 @@ def reading(url: str, count: int, kind: str, facts: Path) -> Iterator[Readers]:
 
 
 def probe(address: Address, seconds: float) -> Latencies:
-    """Ask for a balance every few milliseconds."""
+    """Request a balance every few milliseconds."""
     connection = Connection(address)
     times: list[float] = []
     until = time.perf_counter() + seconds
@@ -148,7 +147,7 @@ def probe(address: Address, seconds: float) -> Latencies:
 
 
 def measure(service: RunningService, kind: str, count: int, facts: Path) -> bool:
-    """The balance beside readers of one kind, and how fast they are answered."""
+    """The balance beside readers of one kind, and the rate of their responses."""
     address = address_of(service.url)
     with reading(service.url, count, kind, facts) as readers:
         probe(address, SETTLING)

@@ -1,17 +1,16 @@
-"""The abuse that a service must bear, at full scale.
+"""The abuse that a service must withstand, at full scale.
 
     make check NAME=abuse
     python tests/abuse/run.py --url http://127.0.0.1:8545 --pid 1234
 
-Without a URL it starts the service of this checkout. Each attack runs beside an ordinary
-client, whose 99th percentile may grow to five times what it is at rest, or to 25 ms beside
-simulations; beside reads of whole blocks it must have an answer in 5 ms in
-the median and in 25 for 99 of 100 (`reads`), and in 25 beside any code that calls run (`hogs`);
-simulations that ask for too much must be refused or stopped by the deadline, within bounded
-memory; answers that nobody reads must not take more than 512 MiB, which are given back, and a
-slow and steady reader gets all; a chain goes on beside ten thousand simulations (`holding`),
-and no view mixes two commits (`snapshots`); fuzzed requests must be answered or cleanly
-refused, and memory must not grow. Exits with 1 if one is not so.
+Without a URL it starts the service of this checkout. Each attack runs beside an ordinary client,
+whose 99th percentile may grow to five times its idle value, or to 25 ms beside simulations; beside
+reads of whole blocks its median may be 5 ms and its 99th percentile 25 ms (`reads`), and 25 ms
+beside any code run by calls (`hogs`); excessive simulations must be rejected or stopped by the
+deadline, within bounded memory; unread responses may take at most 512 MiB, which are released, and
+a slow and steady reader gets everything; a chain continues beside ten thousand simulations
+(`holding`), and no view mixes two commits (`snapshots`); fuzzed requests must be answered or
+cleanly rejected, and memory must not grow. Exits with 1 if a requirement fails.
 """
 
 import argparse
@@ -46,24 +45,24 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 
 FACTOR = 5.0
-ATTEMPTS = 5  # probes of which the middle one counts
-PROBES, SECONDS = 3000, 10.0  # of one, whichever is reached first
+ATTEMPTS = 5  # probes, of which the median counts
+PROBES, SECONDS = 3000, 10.0  # per probe, whichever is reached first
 MEBI = 2**20
-# What a worker may gain from caches that fill and memory that its allocator keeps.
+# The growth of a worker from filled caches and memory kept by its allocator.
 MEMORY_SLACK = 32 * MEBI
-DEADLINE = 6.0  # seconds: that of a call, and one for what comes before and after
-HELD = 2048 * MEBI  # all processes of a dev chain, whatever is asked of it
-PEAK = 256 * MEBI  # what requests of 5 MB may take while they are worked on
-SIMULATING = 4  # connections that ask for too much
+DEADLINE = 6.0  # seconds: that of a call, and one for the work before and after
+HELD = 2048 * MEBI  # all processes of a dev chain, for any requests
+PEAK = 256 * MEBI  # peak for requests of 5 MB while they are processed
+SIMULATING = 4  # connections with excessive requests
 HOGGING = 4  # connections that run code of one kind
 HOGGED_MS = 25.0  # the 99th percentile of others beside any code
-DEPARTING = 3.0  # clients a second that go before their answer
+DEPARTING = 3.0  # clients a second that disconnect before their response
 MODERATE = 200  # calls of some milliseconds beside them
 MODERATE_MS = 50.0
-HOLDING = (1_300, 10_000)  # simulations at once
-GAP_SECONDS = 2.0  # without a commit, at most: a flashblock comes every 200 ms
+HOLDING = (1_300, 10_000)  # concurrent simulations
+GAP_SECONDS = 2.0  # maximum without a commit: a flashblock comes every 200 ms
 UNREAD = {"unread_blocks": 1000, "unread_calls": 1000}
-UNREAD_PEAK = 512 * MEBI  # of a worker, whatever its clients do not read
+UNREAD_PEAK = 512 * MEBI  # of a worker, for any unread responses
 GIVEN_BACK = 10.0  # seconds after they are gone
 LARGEST = Excess(request("eth_getBlockByNumber", "0x1", True), (None,))
 SLOW_RATE, SLOW_ITEMS = 250_000, 100  # bytes a second; blocks of a batch
@@ -80,7 +79,7 @@ SCALE = {
     "ws_fragments": 100,
     "ws_never_reads": 200,
 }
-# Bytes of memory that each connection of an attack may take.
+# The allowed memory of each connection of an attack.
 EACH = {"ws_idle": 10_000}
 
 
@@ -115,7 +114,7 @@ def attack(service: RunningService, name: str, count: int) -> bool:
 
 
 def leave_unread(service: RunningService, name: str, count: int) -> bool:
-    """Clients that ask for the largest answers and do not read; memory then, and after them."""
+    """Clients that request the largest responses and do not read; memory then, and after them."""
     workers = family(service.pid)[1:]
     rest = p99(service.url)
     before = resident_bytes(workers)
@@ -137,7 +136,7 @@ def leave_unread(service: RunningService, name: str, count: int) -> bool:
 
 
 def fallen_to(bound: int, measure: Callable[[], int]) -> int:
-    """What is measured, once it is under a bound or the time to give memory back is over."""
+    """The measured value, once it is under a bound or the time to release memory is over."""
     until = time.monotonic() + GIVEN_BACK
     while (found := measure()) > bound and time.monotonic() < until:
         time.sleep(0.2)
@@ -145,7 +144,7 @@ def fallen_to(bound: int, measure: Callable[[], int]) -> int:
 
 
 def read_slowly(service: RunningService) -> bool:
-    """One client that reads a long answer at a steady pace, far longer than it may do nothing."""
+    """One client that reads a long response at a steady rate, far longer than the idle timeout."""
     connection = Connection(address_of(service.url))
     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
     body = batch(request("eth_getBlockByNumber", "0x1", True), SLOW_ITEMS)
@@ -175,7 +174,7 @@ def whole_answer(data: bytes) -> bool:
 
 
 def overask(service: RunningService, name: str, count: int) -> bool:
-    """One request by itself, then many clients that send it without end."""
+    """One request by itself, then many clients that send it continuously."""
     excess = EXCESSES[name](1.0)
     seconds, answered = ask_once(address_of(service.url), excess)
     rest = p99(service.url)
@@ -196,7 +195,7 @@ def overask(service: RunningService, name: str, count: int) -> bool:
 
 
 def hogging(service: RunningService, name: str) -> bool:
-    """One kind of code, run by some clients without end."""
+    """One kind of code, run by some clients continuously."""
     with attacking(name, service.url, HOGGING):
         found = probe(address_of(service.url), PROBES, SECONDS)
     under = found.percentile(99)
@@ -208,7 +207,7 @@ def hogging(service: RunningService, name: str) -> bool:
 
 
 def departed(service: RunningService) -> bool:
-    """Calls of some milliseconds beside clients that leave long ones behind."""
+    """Calls of some milliseconds beside clients that abandon long ones."""
     address = address_of(service.url)
     rest = moderate_calls(address, MODERATE)
     with departing(address, DEPARTING) as sent:
@@ -224,7 +223,7 @@ def departed(service: RunningService) -> bool:
 
 
 def holding(count: int, seconds: float = 15.0) -> bool:
-    """Very many simulations on a chain that goes on."""
+    """Very many simulations on a live chain."""
     with dev_chain() as (service, store), watched(store) as commits:
         before = memory(service.pid)
         reset_peak(family(service.pid))
@@ -242,7 +241,7 @@ def holding(count: int, seconds: float = 15.0) -> bool:
 
 
 def racing(seconds: float) -> bool:
-    """Views of readers that are preempted, beside a writer without a rest."""
+    """Views of preempted readers, beside a writer without pause."""
     seen = race(seconds)
     say(
         f"snapshots     {seen.views} views of {seen.commits} commits in {seconds:.0f} s: "
@@ -279,7 +278,7 @@ def say(line: str, *, met: bool) -> None:
 
 @contextmanager
 def target(url: str | None, pid: int | None) -> Iterator[RunningService]:
-    """The endpoint named, or the service of this checkout."""
+    """The given endpoint, or the service of this checkout."""
     if url is not None:
         yield RunningService(url, pid or 0)
         return
@@ -301,7 +300,7 @@ def main() -> None:
     parser.add_argument("--race", type=float, default=600.0, help="seconds of racing snapshots")
     parser.add_argument("--connections", type=int, help="of an attack, instead of its own number")
     options = parser.parse_args()
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # attackers import what this does
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # attackers import the same modules
     with target(options.url, options.pid) as service:
         met = [
             attack(service, name, options.connections or count)

@@ -1,6 +1,6 @@
-"""Simulations and calls that ask for too much, and what each may be answered with.
+"""Excessive simulations and calls, and their permitted responses.
 
-All of them at full scale; a scale below 1 asks for as much less of what is countable.
+All of them at full scale; a scale below 1 reduces everything countable.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ LONG_RETURN = "0x620fffff5ff3"  # PUSH3 1048575 PUSH0 RETURN
 MIDDLING_RETURN = "0x620199e05ff3"  # PUSH3 104928 PUSH0 RETURN
 LONG_REVERT = "0x620fffff5ffd"
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"  # called at the start of each block
-RESULT = None  # in place of a code
-LIMIT, STOPPED = -38026, -32000  # more than is allowed; the deadline, or an override refused
+RESULT = None  # instead of an error code
+LIMIT, STOPPED = -38026, -32000  # above a limit; the deadline, or a rejected override
 
 
 @dataclass(frozen=True)
 class Excess:
-    """A request, and the status and codes that may come back."""
+    """A request, and its permitted status and codes."""
 
     body: bytes
     codes: tuple[int | None, ...]
@@ -40,7 +40,7 @@ def block(*calls: Json, **parts: Json) -> Json:
 
 
 def overriding(**fields: object) -> Json:
-    """A block with one call of a contract that is seen so."""
+    """A block with one call of a contract with this override."""
     return block({"to": CONTRACT}, stateOverrides={CONTRACT: fields})
 
 
@@ -50,43 +50,43 @@ def many_calls(scale: float) -> Excess:
 
 
 def one_long_block(scale: float) -> Excess:
-    """As many calls in one block."""
+    """The same number of calls in one block."""
     return Excess(simulation(block(*[{}] * int(1_280_000 * scale))), (LIMIT,))
 
 
 def long_body(scale: float) -> Excess:
-    """Overrides of more bytes than a request may have: 10 MB."""
-    del scale  # a limit of the server, which has but one
+    """Overrides above the size limit of a request: 10 MB."""
+    del scale  # a limit of the server, which is fixed
     return Excess(simulation(overriding(code="0x" + "5b" * 5_000_000)), (), 413)
 
 
 def slots(scale: float) -> Excess:
-    """As many slots of one account as a request can bring: 5 MB."""
+    """As many slots of one account as fit into a request: 5 MB."""
     words = [f"0x{number:064x}" for number in range(int(35_000 * scale) + 1)]
     named = dict(pairwise(words))
     return Excess(simulation(overriding(stateDiff=named)), (RESULT, STOPPED))
 
 
 def accounts(scale: float) -> Excess:
-    """As many accounts."""
+    """The same size in accounts."""
     named = {f"0x{2**159 + at:040x}": {"balance": "0x1"} for at in range(int(70_000 * scale))}
     return Excess(simulation(block({}, stateOverrides=named)), (RESULT, STOPPED))
 
 
 def long_code(scale: float) -> Excess:
-    """Code of as many bytes."""
+    """The same size in code."""
     code = "0x" + "5b" * int(2_400_000 * scale)
     return Excess(simulation(overriding(code=code)), (RESULT, STOPPED))
 
 
 def far_ahead(scale: float) -> Excess:
-    """A block whose number nobody will ever see, with all the blocks before it."""
+    """A block with an extremely high number, with all the blocks before it."""
     del scale
     return Excess(simulation(block(blockOverrides={"number": hex(2**64 - 1)})), (LIMIT,))
 
 
 def cyclic_moves(scale: float) -> Excess:
-    """All precompiles, each moved to where the next one is."""
+    """All precompiles, each moved to the address of the next one."""
     del scale
     places = [f"0x{number:040x}" for number in range(1, 11)]
     moved = {
@@ -97,27 +97,27 @@ def cyclic_moves(scale: float) -> Excess:
 
 
 def loop(scale: float) -> Excess:
-    """Code that loops until its gas is gone."""
+    """Code that loops until it runs out of gas."""
     del scale
     return Excess(simulation(overriding(code=LOOP)), (RESULT, STOPPED))
 
 
 def loop_in_every_block(scale: float) -> Excess:
-    """The contract that begins every block loops, in as many blocks as are allowed."""
+    """The contract at the start of every block loops, in the maximum number of blocks."""
     first = block(stateOverrides={BEACON_ROOTS: {"code": LOOP}})
     last = block(blockOverrides={"number": hex(3 + int(250 * scale))})
     return Excess(simulation(first, last), (RESULT, STOPPED))
 
 
 def long_output(scale: float) -> Excess:
-    """Calls that return a megabyte each, until the gas is gone."""
+    """Calls that return a megabyte each, until the gas runs out."""
     calls = [{"to": CONTRACT, "gas": hex(4_000_000)}] * max(1, int(12 * scale))
     code = {CONTRACT: {"code": LONG_RETURN}}
     return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))
 
 
 def many_outputs(scale: float) -> Excess:
-    """As much as all the gas can buy: a hundred megabytes, in calls of a hundred kilobytes."""
+    """The maximum for all the gas: a hundred megabytes, in calls of a hundred kilobytes."""
     calls = [{"to": CONTRACT, "gas": hex(60_000)}] * max(1, int(450 * scale))
     code = {CONTRACT: {"code": MIDDLING_RETURN}}
     return Excess(
@@ -126,7 +126,7 @@ def many_outputs(scale: float) -> Excess:
 
 
 def long_reverts(scale: float) -> Excess:
-    """Calls that revert with as much."""
+    """Calls that revert with the same size."""
     calls = [{"to": CONTRACT, "gas": hex(4_000_000)}] * max(1, int(12 * scale))
     code = {CONTRACT: {"code": LONG_REVERT}}
     return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))

@@ -1,9 +1,9 @@
-"""Does a view ever mix two commits? One writer without a rest, and readers that are preempted.
+"""Checks that no view mixes two commits: one writer without pause, and preempted readers.
 
     python -m abuse.snapshots read STORE CORE
 
-is a reader; `race` starts six of them beside a writer and gives how many views they had, and
-how many of these had heads of one commit and a row of another.
+is a reader; `race` starts six of them beside a writer and returns the number of their views, and of
+those that had heads of one commit and a row of another.
 """
 
 import os
@@ -23,7 +23,7 @@ STAMP = b"stamp"
 
 
 class Race(NamedTuple):
-    """What was seen."""
+    """The observations."""
 
     commits: int
     views: int
@@ -31,7 +31,7 @@ class Race(NamedTuple):
 
 
 def race(seconds: float, readers: int = READERS) -> Race:
-    """Let them run beside each other for so long."""
+    """Run both for this long."""
     memory = Path("/dev/shm")  # noqa: S108, where a commit takes microseconds
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         with Store(folder, write=True) as store:

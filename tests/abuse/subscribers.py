@@ -1,13 +1,13 @@
-"""Many subscribers on one network: how late is pending beside them, and what do idle ones cost?
+"""Many subscribers on one network: the delay of pending beside them, and the cost of idle ones.
 
     python tests/abuse/subscribers.py --subscribers 1000 --load 500 --seconds 30 --idle 10000
 
-Starts a dev chain with one worker and asks it for the pending block without a pause, at first
-alone and then beside subscribers that other processes read for: most want heads and the logs of
-one contract, some every pending transaction, a few whole flashblocks (`MIX`). A flashblock is
-late by the time from its announcement in the feed, after its commit, to the first answer that
-has it. Then idle subscribers are connected, whose filters match nothing, and the memory of the
-worker is divided among them. It needs the WebSocket transport of the service.
+Starts a dev chain with one worker and requests the pending block without pause, at first alone and
+then beside subscribers whose connections are read by other processes: most subscribe to heads and
+the logs of one contract, some to every pending transaction, a few to whole flashblocks (`MIX`). The
+delay of a flashblock is the time from its announcement in the feed, after its commit, to the first
+response that has it. Then idle subscribers are connected, whose filters match nothing, and the
+memory of the worker is divided among them. It needs the WebSocket transport of the service.
 
 Exits with 1 if pending is later by 20 ms for 99 of 100, or an idle subscriber takes 10 kB.
 """
@@ -44,7 +44,7 @@ READERS = 2  # processes that read for subscribers
 NOTHING = {"address": "0x" + "11" * 20}
 TOKENS = {"address": "0x" + TOKEN.hex()}
 Params = tuple[object, ...]
-# What each of a hundred subscribers wants.
+# The subscriptions of each hundred subscribers.
 MIX: list[Params] = [
     *[("newHeads",)] * 40,
     *[("logs", TOKENS)] * 30,
@@ -62,7 +62,7 @@ def _prepare(over: EventType) -> None:
 
 
 class Subscriber(asyncio.Protocol):
-    """Upgrades, subscribes, and counts the bytes that come."""
+    """Upgrades, subscribes, and counts the received bytes."""
 
     def __init__(self, host: str, wanted: Params) -> None:
         self._host = host
@@ -97,14 +97,16 @@ class Subscriber(asyncio.Protocol):
 
 
 def _masked(message: bytes) -> bytes:
-    """A text frame of a client, with a mask of zeros."""
+    """A client's text frame, with a mask of zeros."""
     size = len(message)
     head = bytes((0x81, 0x80 | size)) if size < 126 else bytes((0x81, 0xFE)) + size.to_bytes(2)
     return head + bytes(4) + message
 
 
 def read_for(host: str, wanted: list[Params]) -> tuple[int, int]:
-    """Be these subscribers until the end; gives the bytes that came, and how many were lost."""
+    """Run these subscribers until the end; return the received bytes, and the number of
+    lost ones.
+    """
 
     async def body() -> tuple[int, int]:
         loop, (name, _, port) = asyncio.get_running_loop(), host.partition(":")
@@ -120,7 +122,7 @@ def read_for(host: str, wanted: list[Params]) -> tuple[int, int]:
 
 
 class Lateness:
-    """How late pending is, by asking for it without a pause."""
+    """Measures the delay of pending by continuous requests."""
 
     def __init__(self) -> None:
         self.late_ms: list[float] = []
@@ -131,7 +133,7 @@ class Lateness:
         return f"late {_quantiles(self.late_ms)}; asked {_quantiles(self.asked_ms)}"
 
     async def measure(self, dev: Dev, seconds: float) -> None:
-        """Listen to the feed and ask, for some seconds."""
+        """Listen to the feed and send requests, for some seconds."""
         feed = asyncio.create_task(self._listen(dev.main.feed))
         host, _, port = dev.main.url.removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -219,7 +221,7 @@ def main() -> int:
 
 
 def _beside(dev: Dev, wanted: list[Params], measure: Callable[[], None]) -> str:
-    """Measure beside subscribers; gives what they received, in words."""
+    """Measure beside subscribers; return a summary of the received data."""
     over = Event()
     host = dev.main.url.removeprefix("http://")
     with ProcessPoolExecutor(
@@ -234,7 +236,7 @@ def _beside(dev: Dev, wanted: list[Params], measure: Callable[[], None]) -> str:
 
 
 def _until_connected(dev: Dev, count: int) -> None:
-    """Wait until so many connections of the worker are established."""
+    """Wait until this many connections of the worker are established."""
     port = int(dev.main.url.rpartition(":")[2])
     while _established(port) < count:
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""HTTP as bytes: requests made by hand, answers read strictly."""
+"""HTTP as bytes: handmade requests, strictly parsed responses."""
 
 import json
 import socket
@@ -9,16 +9,16 @@ Address = tuple[str, int]
 
 
 class Malformed(Exception):
-    """An answer that no well-behaved server sends."""
+    """An invalid response."""
 
 
 class Closed(Exception):
-    """The server ended the connection at the end of an answer, or without one."""
+    """The server ended the connection at the end of a response, or without one."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer."""
+    """One HTTP response."""
 
     status: int
     headers: dict[str, str]
@@ -32,7 +32,7 @@ def address_of(url: str) -> Address:
 
 
 def head(length: int, extra: str = "") -> bytes:
-    """The head of a request, with a body of this length to follow."""
+    """The head of a request, followed by a body of this length."""
     return (
         f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"{extra}Content-Length: {length}\r\n\r\n"
@@ -55,7 +55,7 @@ def batch(body: bytes, count: int) -> bytes:
 
 
 class Connection:
-    """A connection that reads one answer at a time, and nothing that is not one."""
+    """A connection that reads one response at a time, and rejects anything else."""
 
     def __init__(self, address: Address, timeout: float = 30.0) -> None:
         self.socket = socket.create_connection(address, timeout)
@@ -67,7 +67,7 @@ class Connection:
         return self.answer()
 
     def answer(self) -> Answer:
-        """The next answer; `Closed` if the connection ends first, and cleanly."""
+        """Return the next response; `Closed` if the connection ends cleanly before it."""
         while (end := self.unread.find(b"\r\n\r\n")) < 0:
             self._more(at_boundary=not self.unread)
         status, headers = _parse_head(self.unread[:end])

@@ -1,4 +1,4 @@
-"""Amounts on the command line, to the last wei."""
+"""Amounts on the command line, exact to the wei."""
 
 import click
 import pytest

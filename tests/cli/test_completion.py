@@ -1,4 +1,4 @@
-"""Completion as a person has it: a shell with the script, and TAB."""
+"""Completion in a real shell: the script, and TAB."""
 
 import os
 import pty
@@ -20,7 +20,7 @@ CHECKS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-e
 
 
 def completed(*words: str) -> list[str]:
-    """What is offered for the last word, each with its kind."""
+    """The completions of the last word, with their kinds."""
     variables = {"COMP_WORDS": " ".join(("foreblock", *words)), "COMP_CWORD": str(len(words))}
     done = CliRunner().invoke(
         main, [], prog_name="foreblock", env={**variables, "_FOREBLOCK_COMPLETE": "bash_complete"}
@@ -39,7 +39,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 def test_bash_completes_what_is_typed(programs: Path) -> None:
-    """With a terminal: the line that TAB completes is run, and prints what only it prints."""
+    """With a terminal: the completed line is run, and prints unique output."""
     child, terminal = pty.fork()
     if child == 0:
         path = f"{programs}:{os.environ['PATH']}"
@@ -93,7 +93,7 @@ def test_values_of_settings_are_completed() -> None:
     assert completed("serve", "--data", "build") == ["dir,build"]
     assert completed("dev", "--alloc", "a") == ["file,a"]
     types = {each.type for each in declared(EverySetting)}
-    assert {"FILE", "DIRECTORY", "BOOL"} <= types  # what `values` looks for
+    assert {"FILE", "DIRECTORY", "BOOL"} <= types  # the types handled by `values`
 
 
 def test_verbs_are_completed_without_importing_them() -> None:

@@ -1,4 +1,4 @@
-"""`foreblock config` as a person or a script meets it."""
+"""`foreblock config` for people and scripts."""
 
 import json
 from pathlib import Path

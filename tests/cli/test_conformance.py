@@ -1,4 +1,4 @@
-"""`foreblock conformance` against a toy endpoint: the table, the JSON, the exit code."""
+"""`foreblock conformance` with a toy endpoint: the table, the JSON, the exit code."""
 
 import json
 from collections.abc import Iterator

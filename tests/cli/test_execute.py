@@ -1,4 +1,4 @@
-"""`foreblock execute`: real blocks and such of chains made here, from their witnesses alone."""
+"""`foreblock execute`: real and generated blocks, from their witnesses alone."""
 
 import gzip
 import json
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_one_sentence(
     spoiled.write_bytes(text_of(content))
     done = run(spoiled, file)
     assert done.exit_code == 1
-    assert done.stdout.startswith(f"{made.HEAD} {made.HEAD_HASH} ")  # the other one goes on
+    assert done.stdout.startswith(f"{made.HEAD} {made.HEAD_HASH} ")  # the other one continues
     first, last = done.stderr.splitlines()
     assert first.startswith(f"foreblock: spoiled.json: {why}")
     assert last == "foreblock: 1 of 2 blocks do not have the expected hash"
@@ -150,7 +150,7 @@ def test_a_real_block_with_another_content_has_another_hash(tmp_path: Path) -> N
 
 
 def test_real_blocks_need_all_that_they_have(tmp_path: Path) -> None:
-    """Nodes that only a computed root needs are among them: without one there is no root."""
+    """Some nodes are only needed for the root: without one there is none."""
     smallest = min(real_blocks().glob("*.json.gz"), key=lambda path: path.stat().st_size)
     whole = json.loads(gzip.decompress(smallest.read_bytes()))
     lacking = 0

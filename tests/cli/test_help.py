@@ -1,4 +1,4 @@
-"""Help as a person reads it: sections, types, defaults, and lines that fit the terminal."""
+"""The layout of help: sections, types, defaults, and lines that fit the terminal."""
 
 import click
 from click.testing import CliRunner

@@ -1,4 +1,4 @@
-"""`foreblock import` as a person or a script meets it."""
+"""`foreblock import` for people and scripts."""
 
 import json
 import signal

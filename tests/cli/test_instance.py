@@ -1,4 +1,4 @@
-"""What an onlooker makes of an answer, ours and others'."""
+"""The interpretation of responses of foreblock and other nodes."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reading verbs against a toy endpoint, as a person or a script meets them."""
+"""Reading commands with a toy endpoint, for people and scripts."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""`foreblock record` and `foreblock replay`, one into the other."""
+"""`foreblock record` and `foreblock replay`: a round trip."""
 
 import os
 import socket

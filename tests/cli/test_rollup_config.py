@@ -1,4 +1,4 @@
-"""Configurations of rollups as OP nodes write them."""
+"""Rollup configurations in the format of OP nodes."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`foreblock send` against a toy endpoint, as a person or a script meets it."""
+"""`foreblock send` with a toy endpoint, for people and scripts."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TO = "0x" + "ab" * 20
 
 
 class Toy:
-    """A chain that takes a transaction and shows its receipt when it is asked the third time."""
+    """A chain that accepts a transaction and returns its receipt at the third request."""
 
     def __init__(self) -> None:
         self.taken: list[Transaction] = []

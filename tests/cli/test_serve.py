@@ -1,4 +1,4 @@
-"""What `foreblock serve` prints when it serves."""
+"""The output of `foreblock serve` when it serves."""
 
 import pytest
 

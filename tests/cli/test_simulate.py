@@ -1,4 +1,4 @@
-"""`foreblock simulate` against our own service and against a toy, as a person meets it."""
+"""`foreblock simulate` with foreblock itself and with a toy."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`foreblock import --state` and `foreblock store dump` as a person or a script meets them."""
+"""`foreblock import --state` and `foreblock store dump` for people and scripts."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`foreblock status` of this service, of others, and of nothing."""
+"""`foreblock status` of foreblock, of other nodes, and of nothing."""
 
 import json
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def methods(**more: Any) -> dict[str, Any]:  # noqa: ANN401, answers of any kind
 
 
 def served(kind: SourceKind, source: SourceStatus | None = None, *, ready: bool = False) -> str:
-    """The response to `/readyz` of an instance with one network, which has no pending block."""
+    """The response to `/readyz` of an instance with one network without a pending block."""
     chain = ChainStatus(9, BlockStatus(7, "0x", 1.0), None, 0, 0, 0, 0)
     network = NetworkStatus("main", kind, ready, chain, source=source)
     return msgspec.json.encode(InstanceStatus(ready, (network,))).decode()
@@ -193,7 +193,7 @@ def test_a_follower_is_shown_with_its_feeds(dev: Dev, data: Path, tmp_path: Path
         (network,) = json.loads(found.output)["networks"]
         source = network["status"]["source"]
         is_fed = source is not None and all(each["connected"] for each in source["feeds"])
-        # It may begin within a block, whose parent it is missing until the canonical chain has it.
+        # It may begin within a block, whose parent is missing until the canonical chain has it.
         is_well = found.exit_code == 0 and not network["problems"]
         return network if is_fed and is_well else None
 

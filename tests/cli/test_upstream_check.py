@@ -1,4 +1,4 @@
-"""`foreblock upstream check`: its exit codes, its table, its JSON, and no secret in any of them."""
+"""`foreblock upstream check`: its exit codes, its table, its JSON, and no secret in any output."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ SECRET = "kEy0123456789"  # noqa: S105, of nothing
 
 @pytest.fixture(autouse=True)
 def logs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verb runs in the process of the tests, whose logs are not its own."""
+    """The command runs in the process of the tests, with unrelated logs."""
     monkeypatch.setattr("foreblock.cli.upstream.configure", lambda _: None)
 
 

@@ -1,8 +1,8 @@
-"""A process that writes a chain that is always the same, index by index, until it is killed.
+"""A process that writes a deterministic chain, index by index, until it is killed.
 
-Run as `python -m crash.block_writer FOLDER`. It goes on where the store stands. After each
-commit it says in a line which index it was and its hash. What an index holds depends on
-its place alone, and what is done behind the head is drawn at random.
+Run as `python -m crash.block_writer FOLDER`. It continues from the state of the store. After each
+commit it prints a line with the index and its hash. The contents of an index depend only on its
+position; work behind the head is random.
 """
 
 import sys
@@ -18,7 +18,7 @@ INDICES = 4
 
 
 def next_index(chain: Chain) -> Flashblock:
-    """The index that follows what is committed."""
+    """The index that follows the committed ones."""
     if not chain.block.partials:
         return chain.add(chain.deposit(mint=10**18))
     if chain.block.index == INDICES:
@@ -29,7 +29,7 @@ def next_index(chain: Chain) -> Flashblock:
 
 
 def transactions(chain: Chain, block: int, index: int) -> Iterator[Transaction]:
-    """Each is made when those before it have run."""
+    """Each is made after the previous ones have been executed."""
     random = Random(f"{block}.{index}")
     for _ in range(random.randrange(4)):
         who = random.randrange(3)

@@ -1,8 +1,7 @@
-"""A process with a store of its own, told line by line what to do.
+"""A process with its own store, controlled line by line.
 
-Run as `python -m crash.child`. A line is the JSON of a command and its arguments; the
-answer is the JSON of what it gives, or of the exception's name and text. `Child` is the
-other end.
+Run as `python -m crash.child`. A line is the JSON of a command and its arguments; the response is
+the JSON of its result, or of the exception's name and text. `Child` is the other end.
 """
 
 import json
@@ -31,12 +30,12 @@ class Commands:
         self.store.close()
 
     def heads(self) -> int:
-        """The commit that a new view shows."""
+        """The commit of a new view."""
         with self.store.view() as view:
             return view.heads.commit
 
     def commit(self, size: int = 10, times: int = 1) -> int:
-        """Replace the row by one that is full of the commit's number."""
+        """Replace the row by one that is filled with the commit's number."""
         for _ in range(times):
             batch = self.store.batch()
             batch.put(ROW, bytes([batch.next % 256]) * size)
@@ -45,7 +44,7 @@ class Commands:
         return heads.commit
 
     def row(self) -> list[int]:
-        """Which bytes the row has, in a new view, and how many."""
+        """The distinct bytes of the row in a new view, and its length."""
         with self.store.view() as view:
             return summary(view)
 
@@ -56,11 +55,11 @@ class Commands:
         return summary(self.view)
 
     def limit_files(self, size: int) -> None:
-        """The most bytes a file of this process may have. Python ignores SIGXFSZ."""
+        """Limit the size of files of this process. Python ignores SIGXFSZ."""
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def limit_addresses(self, more: int | None) -> None:
-        """How many bytes this process may map beside what it has mapped; none: any number."""
+        """Limit the additional address space of this process; None removes the limit."""
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = resource.RLIM_INFINITY if more is None else pages * 4096 + more
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
@@ -69,12 +68,12 @@ class Commands:
         return self.store.map_size
 
     def mount(self, path: str, size: int) -> None:
-        """A small disk in memory, which only this process can see."""
+        """Mount a small disk in memory, visible only to this process."""
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path]
         subprocess.run(command, check=True)
 
     def fill(self, path: str, pages_left: int) -> None:
-        """Leave only so many pages on the disk of this file."""
+        """Leave only this many free pages on the disk of this file."""
         with Path(path).open("wb", buffering=0) as file:
             try:
                 while file.write(bytes(4096)):
@@ -105,7 +104,7 @@ def main() -> None:
 
 
 class Child:
-    """Such a process; its attributes are the commands."""
+    """This process; its attributes are the commands."""
 
     def __init__(self, *launcher: str) -> None:
         paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
@@ -128,7 +127,7 @@ class Child:
         self.process.communicate()
 
     def ask(self, command: str, **arguments: object) -> Any:  # noqa: ANN401 - of JSON
-        """What the command gives; its exception is raised here."""
+        """Return the result of the command; its exception is raised here."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -141,7 +140,7 @@ class Child:
 
 
 class Failed(Exception):
-    """A command that raised, by the name of the exception."""
+    """A failed command, with the name of the exception."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"{name}: {text}")

@@ -1,8 +1,8 @@
-"""What a follower hears in its life, always the same, and a follower that hears it.
+"""A deterministic sequence of events for a follower, and a follower that processes it.
 
-Run as `python -m crash.following_life FOLDER POINT COUNT`: it follows on the store in that
-folder and is killed by its own SIGKILL around its commit of that number, `before` the store
-is told or `after` that returned, when nothing is published yet. It says which event is next.
+Run as `python -m crash.following_life FOLDER POINT COUNT`: it follows on the store in that folder
+and kills itself with SIGKILL around the commit of that number, `before` the store commits or
+`after` the commit returned, when nothing is published yet. It prints the next event.
 """
 
 import os
@@ -23,16 +23,17 @@ OTHER = [[], [(2, 7)], [(1, 8), (0, 9)]]
 
 
 class Life(NamedTuple):
-    """What comes, in this order, and what is true in the end."""
+    """The events in order, and the true final state."""
 
     events: tuple[Flashblock | Block, ...]
     blocks: tuple[Block, ...]
-    roots: dict[bytes, bytes]  # the state root of each partial, by its hash
+    roots: dict[bytes, bytes]  # the state root of each partial block, by hash
 
 
 def life() -> Life:
-    """Blocks with a restart that is undone, a tail that is dropped, a message that is lost, a
-    block that canonical brings, and a reorganisation."""
+    """Blocks with a restart that is undone, a dropped tail, a lost message, a block from the
+    canonical source, and a reorganisation.
+    """
     with TemporaryDirectory() as folder:
         truth = Truth(Path(folder) / "truth")
         jobs: list[Built] = []
@@ -70,7 +71,7 @@ def life() -> Life:
 
 
 def hear(following: Following, event: Flashblock | Block) -> None:
-    """Hear something, and do the work behind it."""
+    """Process an event, and the work behind it."""
     if isinstance(event, Flashblock):
         following.hear(event)
     else:
@@ -81,7 +82,7 @@ Around = Callable[[int], None]
 
 
 def around_commits(following: Following, before: Around, after: Around) -> None:
-    """Let something be called around each commit, with its count."""
+    """Run a callback around each commit, with its count."""
     commit, counts = following.writer.commit, iter(range(1, 1 << 20))
 
     def counted(
@@ -113,7 +114,7 @@ def _nothing(_: int) -> None:
 
 
 class Heads(NamedTuple):
-    """Where a follower is."""
+    """The position of a follower."""
 
     latest: tuple[int, bytes] | None
     pending: tuple[int, int, bytes] | None  # block, index and hash
@@ -121,7 +122,7 @@ class Heads(NamedTuple):
 
 
 def heads(following: Following) -> Heads:
-    """What its store says."""
+    """The heads in its store."""
     with following.store.view() as view:
         pending = None if view.heads.pending is None else view.partial(view.heads.pending)
         return Heads(

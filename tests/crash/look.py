@@ -1,4 +1,4 @@
-"""Comparing a view with itself and with the model."""
+"""Compares a view with itself and with the model."""
 
 from crash.plan import STAMP, Life, Model
 from foreblock._engine import State, View
@@ -13,11 +13,11 @@ def block_row(block: int) -> bytes:
 
 
 def mixture(view: View) -> str | None:
-    """What in this view is of different commits; needs nothing but the view.
+    """Return mixed commits in this view, without the model.
 
-    The note, the stamp row, the heads and the model row were all written by the last
-    commit. Each block and partial the model row lists carries its stamp in its hash, its
-    row, a balance, a slot and an index row.
+    The note, the stamp row, the heads and the model row were all written by the last commit. Each
+    block and partial block in the model row has its stamp in its hash, its row, a balance, a slot
+    and an index row.
     """
     heads = view.heads
     if heads.commit == 0:
@@ -66,7 +66,7 @@ def wrong_stamp(state: State, stamp: int) -> str | None:
 
 
 def difference(view: View, model: Model) -> str | None:
-    """Where the view does not show what the model says, to the last slot."""
+    """Return the difference of the view from the model, down to the last slot."""
     heads = view.heads
     if heads.commit != model.commit:
         return f"commit {heads.commit}, not {model.commit}"

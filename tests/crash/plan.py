@@ -1,13 +1,12 @@
-"""A random history of commits and the plain model of what a store must show after each.
+"""A random history of commits and the plain model of a store's content after each.
 
-Every commit is a function of the seed and of the model before it, so whoever knows the
-model at one commit can replay the next ones. It also carries its own number, the stamp,
-into everything it writes: rows, the note, and in each block or partial a balance, a slot
-and an index row. A reader that saw half of one commit and half of another would find two
-stamps.
+Every commit is a function of the seed and of the model before it, so that the next ones can be
+replayed from the model at any commit. A commit also includes its number, the stamp, in everything
+it writes: rows, the note, and in each block or partial block a balance, a slot and an index row. A
+reader that saw half of one commit and half of another would find two stamps.
 
-Pruning is not part of the plan: it goes on behind the commits and may lag. The model
-keeps what must still be there and forgets the rest.
+Pruning is not part of the plan: it follows the commits and may lag. The model keeps the data that
+must still exist and drops the rest.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from typing import Literal
 KEEP_STATES = 12
 KEEP_PARTIALS = 4
 
-# The account whose balance and slot 0 are the stamp of the block or partial.
+# The account whose balance and slot 0 are the stamp of the block or partial block.
 STAMP = b"\xaa" * 20
 OTHERS = [bytes([number]) * 20 for number in range(1, 9)]
 
 
 @dataclass(frozen=True)
 class Life:
-    """An account that exists. States share lives, so none is ever changed."""
+    """An existing account. States share these objects, so they are never modified."""
 
     balance: int = 0
     nonce: int = 0
@@ -44,7 +43,7 @@ class Sealed:
     hash: bytes
     stamp: int
     state: State
-    partial: int | None  # which partial was sealed
+    partial: int | None  # the sealed partial block
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Edit:
-    """What happens to one account, in this order: destruction, then new values."""
+    """Changes of one account, in this order: destruction, then new values."""
 
     address: bytes
     destroy: bool
@@ -81,7 +80,7 @@ class Append:
 @dataclass(frozen=True)
 class Extend:
     edits: tuple[Edit, ...]
-    parent: int | None  # a partial; the latest block if None
+    parent: int | None  # a partial block; the latest block if None
     stacked: bool
 
 
@@ -129,11 +128,11 @@ def partial_hash(stamp: int) -> bytes:
 
 @dataclass
 class Model:
-    """What a store shows at one commit, as far as it must still be kept."""
+    """The content of a store at one commit, as far as it must be kept."""
 
     commit: int = 0
     latest: int = -1
-    highest: int = -1  # the highest block there ever was: what is kept is counted from it
+    highest: int = -1  # the highest block ever, from which retention is counted
     blocks: dict[int, Sealed] = field(default_factory=dict)
     partials: dict[int, Partial] = field(default_factory=dict)
     pending: int | None = None
@@ -170,7 +169,7 @@ class Model:
                 self._extend(step, stamp)
             case Seal(number):
                 self._mark(number, "sealed")
-                # Under the hash by which a block that is stacked on it names it.
+                # Under the hash by which a stacked block names it.
                 partial = self.partials[number]
                 self._seal(Sealed(partial_hash(partial.stamp), stamp, partial.state, number))
             case Drop(numbers):
@@ -227,10 +226,10 @@ class Model:
         self.pending = None
 
     def _forget(self) -> None:
-        """What retention may prune from now on."""
+        """Drop data that retention may prune from now on."""
         for block in [block for block in self.blocks if block < self.highest - KEEP_STATES]:
             del self.blocks[block]
-        # One block more than is promised: what is promised may be stacked on it.
+        # One block more than guaranteed: guaranteed blocks may be stacked on it.
         oldest = self.latest - KEEP_PARTIALS - 1
         for number in [key for key, each in self.partials.items() if each.block < oldest]:
             del self.partials[number]
@@ -239,9 +238,9 @@ class Model:
             self.pending = None
 
     def reachable(self, number: int) -> bool | None:
-        """Whether the state of a partial can be read: nothing below it was given up.
+        """Return whether the state of a partial block can be read: nothing below it was dropped.
 
-        None when it depends on what may have been pruned.
+        None when it depends on data that may have been pruned.
         """
         asked = partial = self.partials[number]
         while True:
@@ -265,7 +264,7 @@ class Model:
         return latest.partial == partial.stacked_on
 
     def next(self, seed: str) -> Step:
-        """The step that follows, for everybody who knows seed and model."""
+        """The next step, a function of seed and model."""
         random = Random(f"{seed}:{self.commit}")
         if not self.blocks:
             return Append(edits(random), settle=False)

@@ -1,8 +1,7 @@
-"""A reading process: looks at one view after the other until its input ends.
+"""A reading process: checks one view after another until its input ends.
 
-Run as `python -m crash.reader FOLDER VIEWS`; the store is opened anew after that many
-views. Prints each commit that it sees, once its view was found whole, or what was wrong with
-it. Until its output is read, it waits.
+Run as `python -m crash.reader FOLDER VIEWS`; the store is reopened after that many views. Prints
+each commit whose view is consistent, or its errors. Waits until its output is read.
 """
 
 import select

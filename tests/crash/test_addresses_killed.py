@@ -1,8 +1,7 @@
-"""The index of addresses, killed at any moment of its building, goes on with what it has.
+"""The index of addresses, killed at any moment of its construction, continues from its rows.
 
-It is built in a process of its own that says when it has written something, and is killed with
-SIGKILL there or a moment later. In the end its rows must be those of an index that was built
-without a break.
+It is built in a separate process that prints each write, and is killed with SIGKILL then or a
+moment later. In the end its rows must equal those of an index that was built without interruption.
 """
 
 import os
@@ -42,7 +41,7 @@ print("done", flush=True)
 
 
 def build_until_killed(folder: Path, height: int, draw: random.Random) -> bool:
-    """Build until it is killed; gives whether it was done before."""
+    """Build until killed; return whether it was done before."""
     command = [sys.executable, "-c", BUILD, str(folder), str(height)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

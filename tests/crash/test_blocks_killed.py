@@ -1,8 +1,8 @@
-"""A sequencing writer killed at any moment: nothing that it said is lost or said otherwise.
+"""A sequencing writer killed at any moment: no printed commit is lost or changed.
 
-It is killed with SIGKILL a random while after a random commit, again and again on one
-store. All that the killed ones have said must be what a writer says that nobody kills,
-and the store must end up with the same sealed blocks.
+It is killed with SIGKILL at a random time after a random commit, repeatedly on one store. The
+output of all killed writers must equal that of an uninterrupted one, and the store must end up with
+the same sealed blocks.
 """
 
 import os
@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent.parent
 
 
 def write_until_killed(folder: Path, random: Random) -> list[str]:
-    """What a writer said before it was killed."""
+    """The output of a writer before it was killed."""
     said: list[str] = []
     command = [sys.executable, "-m", "crash.block_writer", str(folder)]
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
@@ -58,7 +58,7 @@ def test_killed_writers_say_what_one_says_that_nobody_kills(tmp_path: Path) -> N
         flashblock = next_index(expected)
         place = f"{flashblock.block_number}.{flashblock.index}"
         everything[place] = flashblock.diff.block_hash.hex()
-        while expected.writer.follow_up():  # or each block takes longer than the one before
+        while expected.writer.follow_up():  # otherwise each block takes longer than the one before
             pass
     places = [line.split()[0] for line in said]
     assert len(set(places)) == len(places), "an index was announced twice"

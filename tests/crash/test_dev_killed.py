@@ -1,10 +1,10 @@
-"""The writer of a dev chain under load, killed again and again, with clients all the while.
+"""The writer of a dev chain under load, killed repeatedly, with clients throughout.
 
-Nothing that was pre-confirmed is lost, no sealed block is altered, no client sees an older
-commit after a newer one, and a block that was begun is finished under the same payload id.
-At the end the whole chain is executed anew, every root verified.
+No pre-confirmed transaction is lost, no sealed block is altered, no client sees an older commit
+after a newer one, and a started block is finished under the same payload id. At the end the whole
+chain is executed again, every root verified.
 
-`FOREBLOCK_DEV_KILLS` says how often; `make check NAME=crash` asks for many.
+`FOREBLOCK_DEV_KILLS` sets the number of kills; `make check NAME=crash` uses many.
 """
 
 import os
@@ -27,13 +27,13 @@ from support.servers.waiting import until
 
 KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "3"))
 SEED = os.environ.get("FOREBLOCK_SEED")
-KILLS_OF_ONE = 4  # the delay before a restart doubles with each: then everything is started anew
-SLOT = 0.2  # seconds; the last ends LEEWAY before a whole second
+KILLS_OF_ONE = 4  # the delay before a restart doubles with each: then everything is restarted
+SLOT = 0.2  # seconds; the last one ends LEEWAY before a whole second
 LEEWAY = 0.075
 
 
 def moment(random: Random) -> float:
-    """When to kill: at any time, or while a flashblock is likely being committed."""
+    """The time of a kill: random, or while a flashblock is probably being committed."""
     now = time.time()
     if random.random() < 0.5:
         return now + random.random() * SLOT
@@ -42,7 +42,7 @@ def moment(random: Random) -> float:
 
 
 def kill_writer(dev: Dev, witness: Witness, random: Random, killed: int) -> int:
-    """Kill the one after `killed` once it has got somewhere, or now and then before."""
+    """Kill the writer after `killed` once it has made progress, or occasionally before."""
     before = witness.commit
     until(lambda: dev.pids("writer") not in ([], [killed]), "another writer")
     if random.random() < 0.8:
@@ -54,7 +54,7 @@ def kill_writer(dev: Dev, witness: Witness, random: Random, killed: int) -> int:
 
 
 def verify(folder: Path, scratch: Path) -> int:
-    """Execute all sealed blocks of a store on another; how many transactions they have."""
+    """Execute all sealed blocks of a store on another one; return the number of transactions."""
     genesis = dev_genesis(ChainSettings())
     with Store(str(folder)) as store:
         blocks = sealed_blocks(store)
@@ -68,7 +68,7 @@ def verify(folder: Path, scratch: Path) -> int:
 
 
 def seen(witness: Witness) -> set[str]:
-    """The transactions that were pending in blocks that are sealed."""
+    """The transactions that were pending in blocks that are now sealed."""
     sealed = max(witness.sealed)
     blocks = list(witness.pending.items())
     return {each for block, them in blocks if block <= sealed for each in them}
@@ -84,7 +84,7 @@ def test_nothing_is_lost_however_often_the_writer_is_killed(tmp_path: Path) -> N
                 killed = kill_writer(dev, witness, random, killed)
                 kills += 1
             pending = max(witness.pending)
-            # A reader that is held up may see a later block sealed, and not this one.
+            # A delayed reader may see a later block sealed, and not this one.
             until(lambda: max(witness.sealed) >= pending or witness.complaints, "it is sealed")  # noqa: B023
             if kills == KILLS:
                 until(lambda: len(seen(witness)) > 100 or witness.complaints, "load is seen")

@@ -1,10 +1,10 @@
 """The writer of a followed chain, killed around its commits and at any moment.
 
-What is found then is the last commit that returned, or the one that was under way, and no
-third thing; it goes on from there, what was lost on the way comes through canonical, and no
-client has seen a half, or an older commit after a newer one.
+The store then has the last commit that returned, or the one in progress, and nothing else; it
+continues from there, lost messages are replaced by the canonical source, and no client sees a
+partial commit, or an older commit after a newer one.
 
-`FOREBLOCK_FOLLOWER_KILLS` says how often; `make check NAME=crash` asks for many.
+`FOREBLOCK_FOLLOWER_KILLS` sets the number of kills; `make check NAME=crash` uses many.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def whole() -> Life:
 
 @pytest.fixture(scope="module")
 def states(whole: Life, tmp_path_factory: pytest.TempPathFactory) -> list[Heads]:
-    """Where one is that nobody kills: at its start, and after each commit."""
+    """The states of an uninterrupted follower: at its start, and after each commit."""
     following = Following(tmp_path_factory.mktemp("undisturbed") / "store")
     found = [heads(following)]
     around_commits(following, lambda _: None, lambda _: found.append(heads(following)))
@@ -59,7 +59,7 @@ def follow_until_killed(folder: Path, point: str, count: int) -> int:
 
 
 def counts(states: list[Heads]) -> Iterator[int]:
-    """Which commits, spread over the life."""
+    """A sample of commits, spread over the run."""
     step = max((len(states) - 1) // KILLS, 1)
     return iter(range(1, len(states), step))
 
@@ -81,7 +81,7 @@ def test_a_kill_around_a_commit_leaves_the_commit_before_it_or_it_whole(
 
 
 def check_pending(following: Following, whole: Life, folder: Path) -> None:
-    """The pending state is whole: its root, built anew, is the one that is known."""
+    """Check the pending state: its root, computed from scratch, equals the known one."""
     with following.store.view() as view:
         number = view.heads.pending
         partial = None if number is None else view.partial(number)
@@ -91,7 +91,7 @@ def check_pending(following: Following, whole: Life, folder: Path) -> None:
 
 
 def check_goes_on(following: Following, whole: Life, event: int, left: Heads) -> None:
-    """What comes next is heard, what was lost is brought by canonical, and numbers only grow."""
+    """Check that later events are processed, lost ones replaced, and that numbers only grow."""
     numbers = [left.commit]
     around_commits(following, lambda _: None, lambda _: numbers.append(heads(following).commit))
     for each in whole.events[event + 1 :]:

@@ -1,4 +1,4 @@
-"""A disk, a file or a map without room: a clear error, and nothing is lost."""
+"""A full disk, file or map: a clear error, and nothing is lost."""
 
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ def can_mount() -> bool:
 
 
 def fill_up(child: Child) -> tuple[int, Failed]:
-    """Commit larger and larger rows until one fails: the last that did not, and the failure."""
+    """Commit larger and larger rows until one fails: the last good one, and the failure."""
     size = 10_000
     while True:
         try:
@@ -59,10 +59,10 @@ def test_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.skipif(not can_mount(), reason="a disk of its own needs the right to mount one")
 @pytest.mark.parametrize("rest", range(5))
 def test_full_disk_is_an_error_that_goes_away_with_room(tmp_path: Path, rest: int) -> None:
-    """`rest` is how many pages are left on the disk when the row comes that does not fit.
+    """`rest` is the number of pages left on the disk when the row comes that does not fit.
 
-    A write that finds some room but not enough is cut short, which LMDB reports otherwise
-    than one that finds none.
+    A write that finds some room but not enough is cut short, which LMDB reports differently from
+    one that finds none.
     """
     disk, path = tmp_path / "disk", str(tmp_path / "disk" / "store")
     disk.mkdir()
@@ -100,7 +100,7 @@ def test_map_grows_many_times_while_another_process_reads(tmp_path: Path) -> Non
                 commit(store, 1 << power)
                 sizes.add(store.map_size)
                 assert reader.ask("row") == [0, 1 << power]
-            # Views that were open all the time read on what they have always read.
+            # Views that were open throughout still read the same.
             assert held.row(b"row") == bytes(10)
             assert reader.ask("held_row") == [0, 10]
         assert len(sizes) >= 8
@@ -136,7 +136,7 @@ def test_process_that_may_map_no_more_has_a_full_store_and_goes_on_reading(
     with Child() as child:
         child.ask("open", path=path, write=True, map_size=64 * MEBIBYTE)
         child.ask("commit", size=24 * MEBIBYTE)
-        child.ask("hold")  # what it reads is not freed
+        child.ask("hold")  # its pages are not freed
         child.ask("commit", size=24 * MEBIBYTE)
         child.ask("limit_addresses", more=110 * MEBIBYTE)
         with pytest.raises(Failed, match="StoreFull") as full:

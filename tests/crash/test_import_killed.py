@@ -1,8 +1,8 @@
-"""An import killed at any moment goes on from its last commit.
+"""An import killed at any moment continues from its last commit.
 
-The import runs in a process of its own that commits after every block and reports each
-commit. It is killed with SIGKILL at a moment drawn at random; the store must then hold
-at least every block reported, be whole, and lead to the same end when run again.
+The import runs in a separate process that commits after every block and reports each commit. It is
+killed with SIGKILL at a random moment; the store must then hold at least every reported block, be
+consistent, and give the same final state when run again.
 """
 
 import random
@@ -35,7 +35,7 @@ import_files(genesis, chain, data, None, report)
 
 
 def import_until_killed(files: ChainFiles, data: Path, lines: int) -> int:
-    """Import until so many lines were reported, kill, and give the last block reported."""
+    """Import until this many lines were reported, kill, and return the last reported block."""
     command = [sys.executable, "-c", IMPORT, str(files.genesis), str(files.chain), str(data)]
     reported = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -45,7 +45,7 @@ def import_until_killed(files: ChainFiles, data: Path, lines: int) -> int:
             if count >= lines:
                 process.kill()
                 break
-        # What was still in the pipe was reported too.
+        # The data left in the pipe was reported too.
         return max([reported, *(int(line) for line in process.stdout if line.endswith("\n"))])
 
 

@@ -1,10 +1,10 @@
-"""A writer killed at random moments, with readers running all the time.
+"""A writer killed at random moments, with readers running throughout.
 
-Killing a process loses nothing that the system was told to write, so this is about order
-and wholeness: which commits a reopened store shows, and that each is whole. Whether the
-disk keeps what it was told to keep is LMDB's and the disk's business.
+Killing a process loses no data already written to the system, so this tests order and atomicity:
+the commits of a reopened store, and that each is complete. Durability on disk is the responsibility
+of LMDB and the disk.
 
-An open store must never be carried over a fork: every process here opens it itself.
+An open store must never be used across a fork: every process here opens it itself.
 """
 
 import os
@@ -41,7 +41,7 @@ def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 class Writers:
-    """Writing processes, one after the other, and what the present one has said."""
+    """Consecutive writing processes, and the output of the current one."""
 
     def __init__(self, path: Path) -> None:
         self.process = start("crash.writer", str(path), SEED)
@@ -53,7 +53,7 @@ class Writers:
         self.said[message[:1].decode()] = int.from_bytes(message[1:], signed=True)
 
     def start_and_kill(self, random: Random) -> tuple[int, int]:
-        """Kill it a random while after a random message; the last commits done and begun."""
+        """Kill it a random time after a random message; the last commits done and begun."""
         self.said = {}
         os.write(fileno(self.process.stdin), b"+")
         while "p" not in self.said or random.random() < 0.95:
@@ -77,14 +77,14 @@ def fileno(pipe: IO[bytes] | None) -> int:
 
 
 class Reader:
-    """A reading process, and the commits that it has seen."""
+    """A reading process, and the commits it has seen."""
 
     def __init__(self, path: Path, views: int) -> None:
         self.process = start("crash.reader", str(path), str(views))
         self.seen = [0]
 
     def wait_for(self, commit: int) -> None:
-        """Until it has seen this commit; a while of any length is as good as another."""
+        """Wait until it has seen this commit, for any time."""
         assert self.process.stdout is not None
         while self.seen[-1] < commit:
             line = self.process.stdout.readline()
@@ -92,7 +92,7 @@ class Reader:
             self.seen.append(int(line))
 
     def stop(self) -> None:
-        """End it; it must have seen nothing wrong until then."""
+        """End it; it must have seen no error until then."""
         said, _ = self.process.communicate(b"stop")
         assert self.process.returncode == 0, "a reader saw something wrong and said so above"
         self.seen += map(int, said.split())
@@ -100,7 +100,7 @@ class Reader:
 
 @contextmanager
 def readers(path: Path) -> Iterator[list[Reader]]:
-    """Two reading processes, of which one opens the store again and again."""
+    """Two reading processes, one of which reopens the store repeatedly."""
     found = [Reader(path, views) for views in (1_000_000, 20)]
     try:
         yield found
@@ -134,7 +134,7 @@ def replay(model: Model, commit: int) -> Model:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """In memory where there is such a folder: what a kill can spoil is the same there."""
+    """In memory if available: a kill has the same effects there."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
     if not memory.is_dir():
         yield tmp_path

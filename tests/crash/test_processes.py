@@ -1,4 +1,4 @@
-"""One writer and many readers, each a process of its own."""
+"""One writer and many readers, each in a separate process."""
 
 from pathlib import Path
 

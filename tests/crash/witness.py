@@ -1,7 +1,7 @@
-"""Clients that remember everything they were told, and complain when it is taken back.
+"""Clients that record every response and report contradictions.
 
-What one response says may be compared with any that was received before it was asked for,
-whichever worker gave it and however often the writer was killed in between.
+A response may be compared with any that was received before its request was sent, regardless of the
+worker and of kills of the writer in between.
 """
 
 import json
@@ -16,23 +16,23 @@ from websockets.sync.client import connect
 from support.servers.dev_processes import Dev, Network
 
 READERS = 2
-POLL_SECONDS = 0.5  # how often a feed client looks whether it is to stop
+POLL_SECONDS = 0.5  # interval at which a feed client checks whether to stop
 
 
 class Witness:
-    """What all clients together have been told."""
+    """The responses to all clients together."""
 
     def __init__(self) -> None:
-        self.commit = 0  # the highest that any response named
-        self.pending: dict[int, list[str]] = {}  # transactions of a block, the most that were seen
+        self.commit = 0  # the highest of any response
+        self.pending: dict[int, list[str]] = {}  # the largest seen list of transactions of a block
         self.sealed: dict[int, dict[str, Any]] = {}
         self.jobs: dict[int, set[str]] = {}  # payload ids by block
-        self.places: dict[tuple[int, int], str] = {}  # hashes on the feed
+        self.places: dict[tuple[int, int], str] = {}  # hashes on the feed, by position
         self.complaints: list[str] = []
         self._lock = Lock()
 
     def ask(self, network: Network) -> None:
-        """Ask for pending and latest, and hold the answer against all that came before."""
+        """Request pending and latest, and compare the response with all earlier ones."""
         before = self.commit
         pending, latest = network.batch(
             ("eth_getBlockByNumber", ("pending", False)),
@@ -47,7 +47,7 @@ class Witness:
                 self._see_pending(pending, latest)
 
     def hear(self, message: dict[str, Any]) -> None:
-        """Take in a flashblock from the feed."""
+        """Process a flashblock from the feed."""
         block, index = message["metadata"]["block_number"], message["index"]
         place, found = (int(str(block), 0), index), message["diff"]["block_hash"]
         with self._lock:
@@ -80,7 +80,7 @@ Client = Callable[[Network, Witness, Event], None]
 
 @contextmanager
 def watching(dev: Dev, witness: Witness) -> Iterator[None]:
-    """Readers of the main network, and a client of its feed, as long as the block runs."""
+    """Readers of the main network, and a client of its feed, while the block runs."""
     stop = Event()
     clients = [*[_read] * READERS, _listen]
     threads = [Thread(target=_guarded, args=(it, dev.main, witness, stop)) for it in clients]
@@ -113,7 +113,7 @@ def _listen(network: Network, witness: Witness, stop: Event) -> None:
             with connect(network.feed, compression=None, max_size=None) as feed:
                 _hear_all(feed.recv, witness, stop)
         except (ConnectionClosed, InvalidHandshake, OSError):
-            continue  # the writer was killed: its successor takes the next connection
+            continue  # the writer was killed: its successor accepts the next connection
 
 
 def _hear_all(receive: Callable[[float], str | bytes], witness: Witness, stop: Event) -> None:

@@ -1,12 +1,11 @@
-"""Writing processes: each commits the plan, and says so, until it is killed.
+"""Writing processes: each commits the plan, and reports commits, until it is killed.
 
-Run as `python -m crash.writer FOLDER SEED`. For each line on standard input a writer is
-made by fork, which saves the time of starting Python. That is safe here and nowhere else:
-no store is open in the process that forks, nor ever was.
+Run as `python -m crash.writer FOLDER SEED`. For each line on standard input a writer is forked,
+which saves the start of Python. That is safe only here: the forking process has never opened a
+store.
 
-Standard output carries messages of nine bytes, a letter and a number: `p` is the process
-that was made, `b` a commit that begins, `d` a commit that is done, `x` how the process
-ended.
+Standard output has messages of nine bytes, a letter and a number: `p` is the new process, `b` the
+start of a commit, `d` the end of a commit, `x` the exit status of the process.
 """
 
 import os
@@ -53,7 +52,7 @@ class Writer:
         self.seed = seed
         self.random = random
         self.model = read_model(store)
-        # What partials made here have changed above the block below: for trie nodes.
+        # The changes of partial blocks above their base block: for trie nodes.
         self.changes: dict[int, Changes] = {}
 
     def commit(self) -> None:

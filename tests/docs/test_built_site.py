@@ -1,4 +1,4 @@
-"""The site that `make docs` has built, in a browser that reads it as files."""
+"""The site built by `make docs`, in a browser that reads it as files."""
 
 from collections.abc import Iterator
 
@@ -49,6 +49,6 @@ def test_a_phone_shows_pages_without_scrolling_sideways(tab: Tab) -> None:
 
 
 def test_nothing_comes_from_elsewhere(tab: Tab) -> None:
-    """After all of the above."""
+    """After all tests above."""
     assert tab.problems == []
     assert [url for url in tab.requested if not url.startswith(("file:", "data:"))] == []

@@ -1,4 +1,4 @@
-"""The check of the built site finds what it is for."""
+"""The check of the built site finds its kinds of errors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""docs/cluster.md: its commands and settings are those that there are."""
+"""docs/cluster.md: its commands and settings exist."""
 
 import re
 import shlex

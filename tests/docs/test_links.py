@@ -1,4 +1,4 @@
-"""Every relative link of the docs and the README leads to a file and a heading."""
+"""Every relative link of the docs and the README leads to an existing file and heading."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The navigation of the site has every page once, in the order for a reader."""
+"""The navigation of the site has every page once, in reading order."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is changed in a page before mkdocs renders it."""
+"""The changes to a page before mkdocs renders it."""
 
 from website.nav import Page, pages
 from website.rewriting import bars_in_code, for_the_site, linked_names, one_title

@@ -1,7 +1,7 @@
-"""A disk that fails when it is told to, for processes that are started on it.
+"""A disk with injected failures, for processes that are started on it.
 
-`shim.c` says how; here is the other end of its page. Calls that open to write, write, cut
-and sync files below one folder count, in all processes with this environment together.
+`shim.c` describes the mechanism; this is the other end of its page. Calls that open to write,
+write, cut and sync files below one folder count, in all processes with this environment together.
 """
 
 import errno
@@ -24,16 +24,16 @@ _CALLS_AT: Final = 32
 
 
 class Fault(NamedTuple):
-    """What goes wrong, and when."""
+    """The failure, and when it occurs."""
 
-    error: int = errno.EIO  # 0 for a write that is cut short and says so
+    error: int = errno.EIO  # 0 for a write that is cut short and reports so
     before: int = 0  # calls that succeed first
-    failing: int = 1  # calls that fail then; `ALL` until it is mended
+    failing: int = 1  # calls that then fail; `ALL` until it is mended
     between: int = NONE  # calls that succeed after those, before one more fails
 
     @property
     def cut_short(self) -> bool:
-        """Whether writes do half of their work."""
+        """Return whether writes do half of their work."""
         return not self.error
 
 
@@ -41,7 +41,7 @@ class Disk:
     """The faults of one folder."""
 
     def __init__(self, folder: Path, page: Path) -> None:
-        """`page` is a file that is made; it does not lie in the folder."""
+        """`page` is a file to create, outside of the folder."""
         self._folder: Final = str(folder.resolve()).encode()
         page.write_bytes(bytes(mmap.PAGESIZE))
         with page.open("r+b") as file:
@@ -49,28 +49,28 @@ class Disk:
         self.environment: Final = {"LD_PRELOAD": str(_shim()), "FAULTS_PAGE": str(page.resolve())}
 
     def fail(self, fault: Fault) -> None:
-        """From now on this goes wrong, and nothing else."""
+        """Inject this failure from now on, and no other."""
         self.mend()
         told = _TOLD.pack(
             0, 0, fault.before, fault.failing, fault.between, 0, 0, self._folder
         )  # fmt: skip
         self._page[: _TOLD.size] = told
-        # What switches it on comes last.
+        # The activating field is written last.
         self._page[4:8] = struct.pack("=i", fault.cut_short)
         self._page[0:4] = struct.pack("=i", fault.error)
 
     def mend(self) -> None:
-        """From now on all is well."""
+        """Remove all failures."""
         self._page[0:8] = bytes(8)
 
     @property
     def calls(self) -> int:
-        """How many there were since the last fault was told."""
+        """The number of calls since the last fault was set."""
         return self._counted()[0]
 
     @property
     def hits(self) -> int:
-        """How many of them failed."""
+        """The number of failed calls."""
         return self._counted()[1]
 
     def _counted(self) -> tuple[int, int]:
@@ -79,7 +79,7 @@ class Disk:
 
 
 def _shim() -> Path:
-    """The library, compiled once for each of its versions."""
+    """The library, compiled once per version."""
     name = f"foreblock-faults-{os.getuid()}-{sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     library = Path(gettempdir()) / name
     if not library.exists():

@@ -1,7 +1,7 @@
-"""`foreblock import` in a process that lives on, told line by line where to.
+"""`foreblock import` in a long-lived process, which reads targets line by line.
 
-Run as `python -m faults.imports GENESIS CHAIN`. A line is a folder; the answer is the JSON of
-the exit code and of what the command printed.
+Run as `python -m faults.imports GENESIS CHAIN`. A line is a folder; the response is the JSON of the
+exit code and of the command's output.
 """
 
 import json

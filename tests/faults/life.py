@@ -1,8 +1,8 @@
-"""Real networks in a process of their own, begun anew as often as their disk fails.
+"""Real networks in a separate process, restarted whenever their disk fails.
 
-Run as `python -m faults.life FOLDER CANONICAL`: two development chains and one that follows
-the second of them, each kept as the writer keeps it, but with waits that are over at once.
-What workers would be told comes out as lines, and it runs until it is told to stop.
+Run as `python -m faults.life FOLDER CANONICAL`: two development chains and one that follows the
+second of them, each supervised as in the writer, but without delays. Messages to workers are
+printed as lines, and it runs until stopped.
 """
 
 import asyncio

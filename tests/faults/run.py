@@ -1,10 +1,10 @@
-"""Faults of the disk under a whole service, at full scale: `make check NAME=disk`.
+"""Disk failures under a whole service, at full scale: `make check NAME=disk`.
 
-A development chain with a second one beside it, and a service that follows the first, each
-with two workers. One after the other, the disk of the first chain and that of the follower
-fail: once at each of the first calls from a moment on, by being full, and by being read
-only. Each time the network must be ready within `BOUND` seconds of the fault's end and every
-block as it was; the chain beside must be ready throughout.
+A development chain with a second one beside it, and a service that follows the first, each with two
+workers. One after the other, the disk of the first chain and that of the follower fail: once at
+each of the first calls from a moment on, by being full, and by being read only. Each time the
+network must be ready within `BOUND` seconds of the fault's end with every block unchanged; the
+chain beside must be ready throughout.
 """
 
 import argparse
@@ -23,26 +23,26 @@ from faults.disk import ALL, Disk, Fault
 from support.servers.dev_processes import Network, dev_chain, following, sealed
 
 BOUND = 6.0  # seconds
-LASTS = 8.0  # seconds of a fault that lasts: longer than the longest wait between two tries
+LASTS = 8.0  # seconds of a lasting fault: longer than the longest delay between two tries
 ROUNDS = 5
 WORKERS = 2
 
 
 class Healed(NamedTuple):
-    """What became of one fault."""
+    """The outcome of one fault."""
 
     fault: Fault
-    seconds: float  # from its end until there was a commit, and all were told that it is ready
-    shown: str  # the reason, as it was shown
+    seconds: float  # from its end until there was a commit, and all workers were ready
+    shown: str  # the reason in the readiness report
 
 
 def is_ready(network: Network) -> bool:
-    """Whether several connections, which come to all workers, are told so."""
+    """Return whether several connections, which reach all workers, report it ready."""
     return all(network.probe("/readyz")[0] == 200 for _ in range(2 * WORKERS))
 
 
 def shown(network: Network) -> str:
-    """Why it is not ready."""
+    """The reason why it is not ready."""
     _, text = network.probe("/readyz?verbose")
     return next(
         (line for line in text.splitlines() if line.startswith(("failed: ", "restarted: "))), ""
@@ -57,7 +57,7 @@ def await_ready(network: Network) -> None:
 
 
 def strike(disk: Disk, fault: Fault, network: Network) -> Healed:
-    """Let it happen, and see how long it takes until it is as if it had not."""
+    """Inject a fault, and measure the time until recovery."""
     await_ready(network)
     last = network.latest()
     before = [sealed(network, number) for number in range(max(0, last - 2), last + 1)]
@@ -88,7 +88,7 @@ def _commit(network: Network) -> int:
 
 
 class Beside(threading.Thread):
-    """Asks the chain beside all the while whether it is ready."""
+    """Continuously checks the readiness of the chain beside."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(daemon=True)
@@ -108,7 +108,7 @@ class Beside(threading.Thread):
 
 
 def faults_of(calls: int) -> list[Fault]:
-    """Each of so many calls once, and what lasts, so many times."""
+    """Each of this many calls once, and lasting faults this many times."""
     lasting = [Fault(error, failing=ALL) for error in (errno.ENOSPC, errno.EROFS)]
     short = [Fault(0, before=before) for before in range(min(calls, ROUNDS))]
     return [*(Fault(before=before) for before in range(calls)), *short, *lasting * ROUNDS]
@@ -116,7 +116,7 @@ def faults_of(calls: int) -> list[Fault]:
 
 @contextmanager
 def services(folder: Path) -> Iterator[dict[str, tuple[Disk, Network]]]:
-    """The networks that fail, and the one beside, by name."""
+    """The failing networks, and the one beside, by name."""
     with ExitStack() as opened:
         sequenced = Disk(folder / "dev" / "main", folder / "sequenced.page")
         followed = Disk(folder / "followed", folder / "followed.page")
@@ -139,7 +139,7 @@ def services(folder: Path) -> Iterator[dict[str, tuple[Disk, Network]]]:
 
 
 def _read_all(process: subprocess.Popen[str]) -> None:
-    """What a service logs, so that it never waits for somebody to read it."""
+    """Read a service's log, so that it never blocks."""
     assert process.stdout is not None
     with suppress(ValueError):  # it is closed at the end
         for _ in process.stdout:
@@ -147,7 +147,7 @@ def _read_all(process: subprocess.Popen[str]) -> None:
 
 
 def run(calls: int) -> bool:
-    """Whether all was healed in time."""
+    """Return whether all faults were healed in time."""
     is_well = True
     with tempfile.TemporaryDirectory() as name, services(Path(name)) as networks:
         beside = Beside(networks["beside"][1])

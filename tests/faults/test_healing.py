@@ -1,4 +1,4 @@
-"""Real networks whose disk fails: each comes back, says why it was gone, and loses nothing."""
+"""Real networks whose disk fails: each recovers, reports the reason, and loses nothing."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ from support.servers.waiting import PATIENCE, until
 
 @contextmanager
 def canonical(store: Path) -> Iterator[str]:
-    """Its address, from before the store exists."""
+    """Its address, before the store exists."""
     ready: list[Asker] = []
     one_at_a_time = Lock()
 
@@ -46,17 +46,17 @@ def canonical(store: Path) -> Iterator[str]:
 
 
 TESTS = Path(__file__).resolve().parent.parent
-CALLS = int(os.environ.get("FOREBLOCK_FAULTS", "0"))  # how many of each kind; else a few
-# One at each call of some commits, with boundaries of blocks among them.
+CALLS = int(os.environ.get("FOREBLOCK_FAULTS", "0"))  # number of each kind; else a few
+# One at each call of some commits, including boundaries of blocks.
 ONCE = [Fault(before=before) for before in range(CALLS or 16)]
-# One, and then one more at each call with which a network begins anew.
+# One, and then one more at each call of a network's restart.
 AGAIN = [Fault(between=between) for between in range(CALLS or 16)]
 SHORT = [Fault(0, before=before) for before in range(CALLS or 4)]
 LASTING = [Fault(error, failing=ALL) for error in (errno.ENOSPC, errno.EROFS)]
 
 
 class Life:
-    """The process of `faults.life`, watched from outside."""
+    """The process of `faults.life`, observed from outside."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self._process = process
@@ -73,7 +73,7 @@ class Life:
         self._lines.extend(self._process.stdout)
 
     def failures(self, network: str) -> list[str]:
-        """The reasons of a network's failures, as workers got them."""
+        """The reasons of a network's failures, as sent to workers."""
         said = [line.rstrip("\n").split("\t") for line in self._lines]
         return [why for name, why in said if name == network]
 
@@ -124,7 +124,7 @@ def living(folder: Path, disk: Disk) -> Iterator[Life]:
             process.stdout.close()
 
 
-# One that follows may have to wait for the next block of its canonical source.
+# A follower may have to wait for the next block of its canonical source.
 @pytest.mark.parametrize(
     ("failing", "every"), sampled([(SEQUENCED, 1), (FOLLOWED, 1 if CALLS else 12)], 1)
 )

@@ -1,4 +1,4 @@
-"""An import whose disk fails ends with one true line, and the next one completes."""
+"""An import whose disk fails ends with one accurate line, and the next one completes."""
 
 import errno
 import json
@@ -88,6 +88,6 @@ def test_an_import_fails_in_one_line_and_a_second_run_completes(
 
 
 def _reasons(fault: Fault) -> list[str]:
-    """What the system says of it; of a write that is cut short LMDB says one of two things."""
+    """The system's messages; for a write that is cut short LMDB has one of two."""
     errors = [fault.error] if fault.error else [errno.EIO, errno.ENOSPC]
     return [os.strerror(error) for error in errors]

@@ -1,4 +1,4 @@
-"""Each row of the table of HTTP cases: what is sent, and what a client sees."""
+"""Each row of the table of HTTP cases: sent bytes, and the response."""
 
 from foreblock.scheduling.reply import Reply
 from foreblock.server.head import host_allowed
@@ -26,7 +26,7 @@ def test_json_content_types_are_accepted(kind: bytes) -> None:
 
 
 POST = (b"POST / HTTP/1.1", HOST, JSON)
-# What is sent, and the status and text that come back. The connection goes on after each.
+# Sent bytes, and the expected status and text. The connection continues after each.
 GOES_ON = {
     "health probe": ((b"GET / HTTP/1.1", HOST), b"", 200, ""),
     "health probe by HEAD": ((b"HEAD / HTTP/1.1", HOST), b"", 200, ""),
@@ -90,7 +90,7 @@ def test_request_is_answered_and_the_connection_goes_on(
     assert answer(wire.send(post(b"next"))).text == "<next>"
 
 
-# What is sent, and the status and text that come back. The connection ends after each.
+# Sent bytes, and the expected status and text. The connection ends after each.
 ENDS = {
     "a body beyond the limit": ((*POST, b"Content-Length: 1001"), b"", 413,
         "content length too large (1001>1000)\n"),
@@ -142,7 +142,7 @@ def test_notification_is_answered_with_an_empty_body() -> None:
 
 def test_headers_of_the_reply_go_into_the_answer() -> None:
     wire = Wire(lambda *_: Reply(b"{}", b"Foreblock-Snapshot: commit=7\r\n"))
-    for _ in range(2):  # the short way and the long way
+    for _ in range(2):  # the fast path and the slow path
         assert answer(wire.send(post())).headers["foreblock-snapshot"] == "commit=7"
 
 
@@ -171,7 +171,7 @@ ORIGIN = b"Origin: https://app.example"
 
 def test_page_of_a_listed_origin_may_read_the_answer_and_the_snapshot() -> None:
     wire = Wire(echo, access=CORS)
-    for _ in range(2):  # the short way gives the same
+    for _ in range(2):  # the fast path gives the same
         found = answer(wire.send(post(b"{}", ORIGIN)))
         assert found.headers["access-control-allow-origin"] == "https://app.example"
         assert found.headers["access-control-expose-headers"] == "Foreblock-Snapshot"

@@ -1,4 +1,4 @@
-"""Chunks are read as httptools reads them, where it accepts them."""
+"""Chunks are parsed like in httptools, for all input that it accepts."""
 
 import httptools
 import pytest
@@ -12,7 +12,7 @@ HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Oracle:
-    """What llhttp makes of a chunked body."""
+    """llhttp's result for a chunked body."""
 
     def __init__(self) -> None:
         self.body = b""

@@ -1,4 +1,4 @@
-"""The page for browsers: who gets it, what it may do, and what others get as before."""
+"""The page for browsers: its requests, its permissions, and the unchanged responses of others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Draining: what was sent is answered, the last answer says so, and the connection closes."""
+"""Draining: pending requests are answered, the last response announces the close, and it closes."""
 
 import asyncio
 

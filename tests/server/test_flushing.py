@@ -9,7 +9,7 @@ from support.servers.websocket_wire import WebSocketWire
 
 
 class Costly:
-    """Connections whose writes take time."""
+    """Connections with slow writes."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Frames read as the websockets library reads them, however their bytes are cut."""
+"""Frames are parsed like in the websockets library, for any segmentation."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ def by_us(*pieces: bytes) -> Iterator[Seen]:
 
 
 def by_the_library(data: bytes) -> Iterator[Seen]:
-    """The same by websockets, which leaves it to its users whether a message is UTF-8."""
+    """The steps of websockets, which leaves the UTF-8 check of messages to its users."""
     library = ServerProtocol(state=State.OPEN, max_size=LIMIT)
     library.receive_data(data)
     parts: list[bytes] = []
@@ -78,7 +78,7 @@ def by_the_library(data: bytes) -> Iterator[Seen]:
         if frame.fin:
             yield "message", b"".join(parts)
             parts.clear()
-    # A close frame within a message is a fault to it, though it has read the frame.
+    # For it a close frame within a message is an error, although it has read the frame.
     is_fault = isinstance(library.parser_exc, ProtocolError)
     if library.parser_exc is not None and (is_fault or library.close_rcvd is None):
         assert library.close_sent is not None
@@ -86,7 +86,8 @@ def by_the_library(data: bytes) -> Iterator[Seen]:
 
 
 MALFORMED_CLOSES = [("failed", 1002), ("failed", 1007)]
-OF_TWO_FAULTS = {("failed", 1002), ("failed", 1009)}  # of a frame that has both, either is named
+# of a frame with both errors, either is reported
+OF_TWO_FAULTS = {("failed", 1002), ("failed", 1009)}
 
 PAYLOADS = st.one_of(
     st.binary(max_size=10),
@@ -99,7 +100,7 @@ MASKS = st.binary(min_size=4, max_size=4)
 
 @st.composite
 def frames(draw: st.DrawFn) -> bytes:
-    """A frame that is right, or nearly."""
+    """A valid or nearly valid frame."""
     opcode = draw(st.sampled_from([0, 0, 1, 1, 2, 8, 9, 10, 3, 11]))
     payload = draw(PAYLOADS) if opcode < 8 else draw(st.binary(max_size=130))
     if opcode == 8 and draw(st.booleans()):
@@ -120,7 +121,7 @@ def test_the_library_reads_the_same(data: bytes, draws: st.DataObject) -> None:
     pieces = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
     expected, found = list(by_the_library(data)), list(by_us(*pieces))
     if found and found[-1][0] == "CLOSE" and expected[-1] in MALFORMED_CLOSES:
-        found[-1] = expected[-1]  # what a close frame says is judged elsewhere
+        found[-1] = expected[-1]  # other tests check the contents of close frames
     if {*found[-1:], *expected[-1:]} == OF_TWO_FAULTS:
         found[-1] = expected[-1]
     assert found == expected

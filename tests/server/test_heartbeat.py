@@ -1,4 +1,4 @@
-"""When a process is taken to hang."""
+"""When a process counts as hanging."""
 
 import pytest
 

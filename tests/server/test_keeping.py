@@ -1,4 +1,4 @@
-"""What the supervisor does about processes that end, hang, or cannot be started."""
+"""The supervisor's reaction to processes that end, hang, or cannot be started."""
 
 import asyncio
 import errno
@@ -39,7 +39,7 @@ Event = tuple[str, dict[str, Any]]
 
 
 class Log:
-    """What the supervisor logs, to wait for."""
+    """The supervisor's log events, to wait for."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event] = asyncio.Queue()
@@ -48,7 +48,7 @@ class Log:
         return lambda event, **facts: self._events.put_nowait((event, facts))
 
     async def next(self, name: str) -> dict[str, Any]:
-        """The facts of the next event of a name."""
+        """The fields of the next event of a name."""
         while True:
             event, facts = await asyncio.wait_for(self._events.get(), PATIENCE)
             if event == name:
@@ -57,7 +57,7 @@ class Log:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
-    """Without waits between starts, and with turns as short as can be."""
+    """Without delays between starts, and with minimal intervals."""
     found = Log()
     monkeypatch.setattr(supervisor, "log", found)
     monkeypatch.setattr(supervisor, "WAITS", Waits(0.0, 0.0))
@@ -172,7 +172,7 @@ def test_what_hangs_is_killed_and_replaced(log: Log) -> None:
         hung = pids(kept)[0]
         os.kill(hung, signal.SIGSTOP)
         while (await log.next("process_hung"))["pid"] != hung:
-            pass  # on a busy machine turns as short as these may be missed by others
+            pass  # on a busy machine others may miss intervals as short as these
         await filled(kept, without=hung)
 
     supervised([slot(timeout=20), slot(timeout=20)], stop_one)
@@ -191,7 +191,7 @@ def test_what_hangs_while_it_is_started_again_is_killed_and_replaced(log: Log) -
     supervised([slot(timeout=1)], stop_the_next)
 
 
-# Both tell when they have loaded; the writer is ready when there is a worker.
+# Both report when they have loaded; the writer is ready when there is a worker.
 WRITER = """
 import os, socket, sys, time
 line = socket.socket(fileno=int(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""From listening to the end, at real sockets and on the loop that workers have."""
+"""From listening to the end, at real sockets and on the event loop of workers."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ from support.servers.wire import Parsed, echo, endpoint_for, post
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[socket.socket, asyncio.Future[float]]]:
-    """A listening socket that is served, and what ends it; left when all are served."""
+    """A served listening socket, and its end; left when all clients are served."""
     (listening,) = sockets.listen("127.0.0.1:0", 1)
     endpoint = endpoint_for(echo)
     ready, stop = asyncio.Event(), asyncio.get_running_loop().create_future()
@@ -37,14 +37,14 @@ def on_the_loop_of_workers(work: Coroutine[None, None, Parsed]) -> Parsed:
 
 
 def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> None:
-    """The loop accepts a connection in one turn and makes it in the next."""
+    """The loop accepts a connection in one turn and creates it in the next."""
 
     async def run() -> Parsed:
         async with serving() as (listening, stop):
             stop.set_result(PATIENCE)
             with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
                 found = await asyncio.to_thread(client.ask, b"x")
-                if "connection" not in found.headers:  # answered just before all were told
+                if "connection" not in found.headers:  # answered just before the notification
                     found = await asyncio.to_thread(client.ask, b"x")
         return found
 
@@ -53,7 +53,7 @@ def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> No
 
 
 def test_the_address_is_free_while_the_last_clients_are_served() -> None:
-    """Who was killed and is started again at once must not be refused by its former worker."""
+    """A killed service that restarts immediately must not be blocked by its former worker."""
 
     async def run() -> Parsed:
         async with serving() as (listening, stop):
@@ -75,7 +75,7 @@ def test_the_address_is_free_while_the_last_clients_are_served() -> None:
 def test_without_a_supervisor_workers_drain_for_a_shorter_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next instance may wait for what they hold."""
+    """The next instance may wait for their resources."""
     given: list[float] = []
 
     async def note(*arguments: Any) -> None:  # noqa: ANN401, of `serve`

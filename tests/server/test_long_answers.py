@@ -1,4 +1,4 @@
-"""Long answers: written a portion at a time, counted while they are held, given back."""
+"""Long responses: written in portions, counted while they are held, released."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -21,7 +21,7 @@ def texts(data: bytes) -> list[str]:
 
 
 class InPieces:
-    """A handler that answers later, with as many portions as it is asked for."""
+    """A handler that responds later, with the requested number of portions."""
 
     def __init__(self, budget: WorkerBudget) -> None:
         self.budget = budget
@@ -34,7 +34,7 @@ class InPieces:
 
 
 def portions(count: int) -> list[bytes]:
-    """As many pieces, each as long as is written at once and unlike the others."""
+    """This many pieces, each as long as one write and different from the others."""
     return [b"%d" % (number % 10) * PORTION for number in range(count)]
 
 
@@ -65,7 +65,7 @@ async def test_a_long_answer_gives_others_a_turn() -> None:
 
 @in_loop
 async def test_a_long_answer_waits_for_a_client_that_does_not_read() -> None:
-    """What waits is counted, one portion at a time leaves it, and the order is kept."""
+    """Waiting bytes are counted, one portion at a time is written, and the order is kept."""
     wire, budget = in_pieces()
     wire.transport.client_reads = False
     wire.send(post(b"10") + post(b"3"))
@@ -129,7 +129,7 @@ async def test_unread_short_answers_are_counted_and_go_out_without_room() -> Non
 
 @in_loop
 async def test_a_long_answer_that_was_not_counted_ends_its_connection_if_there_is_no_room() -> None:
-    """Such as one that the engine gave from the bytes of the request alone."""
+    """For example one from the engine's fast path."""
     budget = WorkerBudget(limit=3 * LONG)
     endpoint = endpoint_for(lambda *_: Reply(b"x" * (2 * LONG)), budget=budget)
     wires = [Wire(echo, endpoint=endpoint) for _ in range(3)]
@@ -148,14 +148,16 @@ def test_an_answer_that_is_written_whole_is_counted_as_far_as_it_is_not_sent(
 
 
 async def count_what_is_unsent(*, patient: bool) -> None:
-    """Not at all where the system takes it; where it does not, its pieces until all is sent."""
+    """Count unsent bytes: none if the system accepts them, otherwise all pieces until they are
+    sent.
+    """
     budget = WorkerBudget(limit=100 * PORTION)
     pieces = [b"[", b"1" * (LONG - 2000), b"]"]
     endpoint = endpoint_for(lambda *_: Reply(b"", rest=pieces), budget=budget)
     wires = [Wire(echo, endpoint=endpoint) for _ in range(2)]
     for wire in wires:
         wire.transport.patient = patient
-    for wire in wires:  # the second request takes the short way of heads that are known
+    for wire in wires:  # the second request takes the fast path of known heads
         wire.send(post())
         wire.send(post())
     assert budget.held == 0

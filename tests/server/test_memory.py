@@ -15,7 +15,7 @@ MEBI = 2**20
 
 @dataclass
 class Holder:
-    """A connection that holds so much, and whose client has not kept pace for so long."""
+    """A connection that holds this much, with a client that has been slow for this long."""
 
     held: int
     slow_seconds: int = SLOW_SECONDS
@@ -73,7 +73,7 @@ def test_a_connection_tells_for_how_long_its_client_is_slow() -> None:
 
 
 class Process:
-    """How much a process has, of which some is free; and how often it was given back."""
+    """The memory of a process, partly free, and the number of returns to the system."""
 
     def __init__(self) -> None:
         self.used = 100 * MEBI
@@ -127,7 +127,7 @@ def test_what_was_in_use_while_the_process_was_calm_is_given_back_once_it_is_fre
     process.seconds(3)
     assert process.free == 0
     assert process.seconds(100) == 2
-    process.used, process.returned = 500 * MEBI, 0  # the same again, in memory that was returned
+    process.used, process.returned = 500 * MEBI, 0  # the same again, in returned memory
     process.seconds(CALM_SECONDS + 1)
     process.used, process.free = 100 * MEBI, 400 * MEBI
     process.seconds(3)
@@ -154,7 +154,7 @@ def test_a_little_is_kept() -> None:
 
 def test_objects_of_the_start_are_not_looked_at_by_later_collections() -> None:
     made: list[list[object]] = [[] for _ in range(1_000)]
-    before = gc.get_freeze_count()  # what the tests have set aside for themselves
+    before = gc.get_freeze_count()  # objects that the tests have frozen themselves
     assert any(each is made for each in gc.get_objects())
     spare_from_collection()
     assert gc.get_freeze_count() >= before + len(made)

@@ -1,4 +1,4 @@
-"""Metrics at their path: at the address of JSON-RPC, or at one of their own."""
+"""Metrics at their path: at the address of JSON-RPC, or at a separate one."""
 
 import asyncio
 from collections.abc import Awaitable

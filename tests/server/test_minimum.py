@@ -1,4 +1,4 @@
-"""Minimums as requests write them, in headers and in the query of a handshake."""
+"""Minimum commits in requests: in headers and in the query of a handshake."""
 
 import re
 

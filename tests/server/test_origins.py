@@ -1,4 +1,4 @@
-"""Which origins are allowed: by their text, at any port, or all."""
+"""Allowed origins: by text, at any port, or all."""
 
 from foreblock.server.head import LOOPBACK, origin_allowed
 from foreblock.settings import Access

@@ -17,7 +17,7 @@ LONG = THRESHOLDS.long_bytes
 
 
 class Slow:
-    """A handler that answers `slow…` when told to, and everything else at once."""
+    """A handler that answers `slow…` on command, and everything else immediately."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[bytes, asyncio.Future[Reply]]] = []
@@ -131,7 +131,7 @@ async def test_client_that_does_not_read_is_neither_read_nor_answered() -> None:
 
 @each_case("size", [0, 1, SHORT - 1, SHORT, LONG - 1, LONG, 10**6])
 def test_answers_of_all_sizes_are_framed_alike(size: int) -> None:
-    """First the long way, then twice the short way of a known head, then two at once."""
+    """First the slow path, then twice the fast path of a known head, then two at once."""
     wire = Wire(lambda *_: Reply(b"x" * size, b"Named: 1\r\n"))
     expected = (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -221,7 +221,7 @@ def test_handler_that_fails_costs_its_own_connection_only(
 
 
 def test_handler_is_told_who_asks() -> None:
-    """Requests of one connection come from one client, those of two connections from two."""
+    """Requests of one connection have one client, those of two connections two."""
     asked: list[Client] = []
 
     def note(body: bytes, client: Client) -> Reply:

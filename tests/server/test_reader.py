@@ -1,4 +1,4 @@
-"""How bytes are cut on their way, and which heads are known, makes no difference."""
+"""Segmentation and cached heads make no difference."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ ACCESS = Access(cors_origins=("https://app.example",))
 
 
 class Forgetful(HeadCache):
-    """Knows no head."""
+    """Caches no head."""
 
     def remember(self, *_: object) -> None:
         pass
@@ -48,7 +48,7 @@ def test_single_bytes_make_no_difference(whole: bytes) -> None:
 def test_known_heads_make_no_difference(
     order: list[int], conversation: tuple[bytes, list[bytes]]
 ) -> None:
-    """Requests repeat, as those of one client do, whole, in pieces and with others between."""
+    """Requests repeat, like those of one client, whole, in pieces and mixed with others."""
     requests = [
         post(b"a"), post(b"bb", b"X: 1"), post(b"bb", b"X: 2"),
         post(b"c", b"Origin: https://app.example"),
@@ -68,7 +68,7 @@ def test_head_and_body_in_two_pieces_take_the_known_head() -> None:
 
 
 def test_known_head_without_its_end_is_waited_for() -> None:
-    """Its length being nothing, nothing else tells that it is not whole."""
+    """Its length is zero, so only the missing end shows that it is incomplete."""
     wire = Wire(echo)
     request = post(b"")
     assert answer(wire.send(request)).text == "<>"

@@ -1,4 +1,4 @@
-"""Long requests that come in or wait for their answers: so many bytes of them, and no more."""
+"""Long requests that are received or wait: their bytes are bounded."""
 
 import asyncio
 

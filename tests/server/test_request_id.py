@@ -1,4 +1,4 @@
-"""Ids that clients give to requests: echoed with the answer, and known while it is made."""
+"""Request ids from clients: echoed in the response, and bound while it is made."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -12,7 +12,7 @@ from support.servers.wire import Wire, answer, post
 
 
 def bound() -> str:
-    """The id that events have now."""
+    """The currently bound id."""
     return str(structlog.contextvars.get_contextvars().get("request_id", "none"))
 
 

@@ -1,4 +1,4 @@
-"""A client at the other end of a real socket, by a clock that the test drives."""
+"""A client at the other end of a real socket, with a driven clock."""
 
 import asyncio
 import socket
@@ -19,11 +19,11 @@ from support.servers.wire import endpoint_for, post
 PORTION = THRESHOLDS.piece_bytes
 
 LIMITS = ServerLimits(write_timeout=5)
-ANSWER = 64 * PORTION  # 8 MiB, far more than the system takes at once
+ANSWER = 64 * PORTION  # 8 MiB, far more than the system buffers
 
 
 class Slow:
-    """A server, one client of it, and its time."""
+    """A server, one client of it, and its clock."""
 
     def __init__(self) -> None:
         self.budget = WorkerBudget()
@@ -31,7 +31,7 @@ class Slow:
         self.gone = asyncio.Event()
         self.endpoint.ticker.emptied = self.gone.set
         self.client = socket.socket()
-        # What the client's own system takes ahead of it is taken at once, too, as it were.
+        # Data buffered by the client's system counts as read immediately.
         self.client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
 
     def answer(self, _: bytes, __: Client) -> Reply:
@@ -45,7 +45,7 @@ class Slow:
             await asyncio.sleep(0)
 
     async def read(self, size: int) -> int:
-        """Read so many bytes; less only at the end of the connection."""
+        """Read this many bytes; less only at the end of the connection."""
         loop = asyncio.get_running_loop()
         got = 0
         with suppress(ConnectionResetError):
@@ -56,7 +56,7 @@ class Slow:
 
 @asynccontextmanager
 async def slow() -> AsyncIterator[Slow]:
-    """A client that has asked for a long answer."""
+    """A client that has requested a long response."""
     loop = asyncio.get_running_loop()
     it = Slow()
     server = await loop.create_server(lambda: HttpConnection(it.endpoint), "127.0.0.1", 0)

@@ -1,7 +1,7 @@
-"""Requests that two readers could cut in two places are refused, and nothing after them is read.
+"""Requests with ambiguous boundaries are rejected, and nothing after them is read.
 
-Each is followed by a request that must not be answered: answering it would mean that the
-bytes before it were read in one of two possible ways.
+Each is followed by a request that must not be answered: a response would mean that the bytes before
+it were parsed in one of two possible ways.
 """
 
 from foreblock.scheduling.reply import Client, Reply

@@ -1,4 +1,4 @@
-"""What takes too long is ended, by a clock that the test drives."""
+"""Timeouts, with a driven clock."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from support.servers.wire import Wire, answer, echo, endpoint_for, post
 
 PORTION = THRESHOLDS.piece_bytes
 LIMITS = ServerLimits(header_timeout=3, body_timeout=5, idle_timeout=20, write_timeout=7)
-SLACK = 1.1  # a connection is looked at once a second
+SLACK = 1.1  # a connection is checked once a second
 
 
 def test_resting_connection_is_closed_without_an_answer() -> None:
@@ -24,7 +24,7 @@ def test_resting_connection_is_closed_without_an_answer() -> None:
 
 def test_each_request_gives_new_time_to_rest() -> None:
     wire = Wire(echo, LIMITS)
-    for _ in range(4):  # the first by the long way, the others by the short one
+    for _ in range(4):  # the first on the slow path, the others on the fast path
         wire.pass_seconds(LIMITS.idle_timeout * 0.7)
         assert answer(wire.send(post())).status == 200
     wire.pass_seconds(LIMITS.idle_timeout + SLACK)
@@ -90,7 +90,7 @@ def test_client_that_never_reads_is_dropped() -> None:
 
 
 def slow_reader(size: int, *headers: bytes) -> Wire:
-    """A client whose answer of so many bytes nobody but the test takes."""
+    """A client with a response of this many bytes, which only the test reads."""
     wire = Wire(lambda *_: Reply(b"x" * size), LIMITS)
     wire.transport.client_reads = False
     wire.send(post(b"{}", *headers))
@@ -101,7 +101,7 @@ def slow_reader(size: int, *headers: bytes) -> Wire:
 def test_a_client_that_reads_slowly_and_steadily_is_served_to_the_end(
     headers: tuple[bytes, ...],
 ) -> None:
-    """However much longer than the timeout that takes."""
+    """Even if that takes much longer than the timeout."""
     wire = slow_reader(40 * PORTION, *headers)
     for _ in range(40):
         wire.pass_seconds(LIMITS.write_timeout * 0.6)

@@ -1,4 +1,4 @@
-"""The way from HTTP to WebSocket, and who is refused on it."""
+"""The upgrade from HTTP to WebSocket, and its rejections."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from support.servers.wire import LIMITS, Wire, answer, echo, endpoint_for, post
 
 
 def ask(request: bytes, access: Access = ACCESS) -> bytes:
-    """What is answered to a request."""
+    """The response to a request."""
     endpoint = endpoint_for(echo, LIMITS, access, open_session=partial(Sessions().open, echo))
     return Wire(echo, endpoint=endpoint).send(request)
 
@@ -92,7 +92,7 @@ def test_where_there_are_no_sessions_http_goes_on() -> None:
 
 
 def test_upgrade_of_a_post_is_ignored() -> None:
-    """As Java's client asks for HTTP/2."""
+    """Java's client requests HTTP/2 in this way."""
     for name in (b"h2c", b"websocket"):
         request = post(b"x", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: " + name)
         assert answer(ask(request)).text == "<x>"

@@ -1,4 +1,4 @@
-"""Messages and answers of a WebSocket: order, limits, codes and reasons."""
+"""Messages and responses of a WebSocket: order, limits, codes and reasons."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""Whatever bytes follow a handshake, a WebSocket answers them or ends with a code and a reason."""
+"""Any bytes after a handshake are answered, or end the connection with a code and a reason."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ GOOD = st.builds(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Frames with bytes changed, cut out or put in between."""
+    """Frames with bytes changed, removed or inserted."""
     data = bytearray(b"".join(draw(st.lists(GOOD, min_size=1, max_size=5))))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
@@ -62,7 +62,7 @@ def test_any_bytes_are_answered_or_end_the_connection(pieces: list[bytes], reads
             assert 1000 <= closed[0] < 5000
             assert closed[0] != 1011, "it is never our fault"
         assert wire.over() == (closed is not None)
-        # Requests above the limit begin when those before them are answered.
+        # Requests above the limit begin when the previous ones are answered.
         while late := [each for _, each in wire.session.waiting if not each.done()]:
             for waiting in late:
                 waiting.set_result(Reply(b"late"))

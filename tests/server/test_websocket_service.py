@@ -18,7 +18,7 @@ MEBI = 1 << 20
 
 
 def open_at(service: Service) -> ClientConnection:
-    """A client, without the limits of the library that are not ours."""
+    """A client, without the library's limits that foreblock does not have."""
     return connect(
         f"ws://127.0.0.1:{service.port}/", proxy=None, max_size=None, compression=None,
         open_timeout=PATIENCE, close_timeout=PATIENCE, ping_timeout=None,

@@ -1,4 +1,4 @@
-"""Questions asked together: one at a time, the next not before its time, none older than asked."""
+"""Combined requests: one at a time, rate-limited, and never served by an older response."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from support.servers.waiting import PATIENCE
 
 
 class Writer:
-    """Answers a question when it is told to."""
+    """Responds to a request on command."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[bytes, ...]] = []

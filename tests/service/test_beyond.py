@@ -1,4 +1,4 @@
-"""What lies before the anchor of a followed chain: as a whole store has it, or refused."""
+"""Data before the anchor of a followed chain: as from a complete store, or an error."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class Reaching:
 
     async def ask(self, method: str, params: bytes) -> bytes:
         self.asked.append(method)
-        # It has a loop of its own, which cannot run inside of this one.
+        # It has a separate loop, which cannot run inside of this one.
         result = await asyncio.to_thread(self.whole.ask, method, *json.loads(params))
         return json.dumps(self.change(method, result)).encode()
 
@@ -53,7 +53,7 @@ def trusting(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> Iterator[R
 
 
 def recent(ledger: Ledger) -> list[Any]:
-    """Blocks before the latest whose hashes the contract of EIP-2935 has."""
+    """Earlier blocks whose hashes are in the contract of EIP-2935."""
     with closing(ledger.view()) as view:
         blocks = [view.resolve(number) for number in range(view.latest.number)]
     return [
@@ -81,7 +81,7 @@ def test_old_blocks_are_as_a_whole_store_has_them(
 def test_a_block_with_hashes_needs_no_receipts(
     long_ledger: Ledger, ethereum: Asker, reaching: Reaching
 ) -> None:
-    """As an upstream that replays a recording has none."""
+    """An upstream that replays a recording has none."""
     for block in recent(long_ledger):
         body = request("eth_getBlockByNumber", hex(block.number), False)
         assert json.loads(reaching.cold.reply(body).body) == json.loads(ethereum.reply(body).body)

@@ -1,4 +1,4 @@
-"""A worker over a store that knows nothing answers as one over a whole store does."""
+"""A worker over an empty store gives the same responses as one over a complete store."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ def test_all_slots_of_one_request_are_asked_for_at_once(
 
 
 def test_long_run_asks_for_all_that_it_will_miss(long_ledger: Ledger, tmp_path: Path) -> None:
-    """It is stopped in place after 200 µs; what it has missed until then is not all."""
+    """It is stopped inline after 200 µs, before it has reported all missing state."""
     reads_3000_slots = "0x610bb85b80545060019003806003570000"
     with closing(long_ledger.view()) as view:
         state = view.state(view.latest)
@@ -207,7 +207,7 @@ def test_trusted_state_needs_no_proof(long_ledger: Ledger, ethereum: Asker, tmp_
 
 
 class Serving:
-    """What a worker serves of a followed network, its questions answered over the bus."""
+    """A worker's service of a followed network, with bus requests served by a test."""
 
     def __init__(self, network: WholeNetwork, data: Path) -> None:
         self.network = network
@@ -281,7 +281,7 @@ def test_worker_of_a_followed_network_asks_over_the_bus(
 
 
 class Listening:
-    """A connection on which nothing is sent."""
+    """A connection without sent messages."""
 
     client = ANYBODY
     unsent = 0
@@ -335,7 +335,7 @@ def test_hints_of_what_a_call_reads_save_rounds(long_ledger: Ledger, tmp_path: P
 
 
 def is_set(slot: int, otherwise: int | bytes) -> tuple[str | int | bytes, ...]:
-    """Go elsewhere where a slot is zero."""
+    """Jump if a slot is zero."""
     return (slot, "SLOAD", 0, "EQ", otherwise, "JUMPI")
 
 
@@ -377,7 +377,7 @@ def test_hints_are_asked_for_together_and_not_waited_for_beyond_the_deadline() -
     assert not asyncio.run(asyncio.wait_for(call_hints(ask, missed), PATIENCE))
 
     class HintedState:
-        """Finds everything at once; its hints never come."""
+        """Finds everything immediately; its hints never come."""
 
         settings = FollowSettings(fetch_timeout=0.01)
         fetched = 0

@@ -1,4 +1,4 @@
-"""Proofs and simulated roots over a store that knows nothing: one proof of a node for each way."""
+"""Proofs and simulated roots over an empty store: one upstream proof for each trie path."""
 
 import json
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def test_a_false_proof_changes_nothing(cold: Follower, ethereum: Asker, field: s
         assert found["error"]["code"] == -32002
         assert "do not fit" in found["error"]["message"]
     else:
-        # What is shown comes from the nodes.
+        # The results come from the nodes.
         assert found == json.loads(ethereum.reply(body).body)
 
 

@@ -1,7 +1,7 @@
-"""debug_executionWitness on a chain that is followed: as on a store that has all of it.
+"""debug_executionWitness on a followed chain: the same as on a complete store.
 
-The blocks were executed on what was learned by proofs. Their witnesses need more: the contract
-whose storage root is in the headers is one that nobody has read.
+The blocks were executed on state learned by proofs. Their witnesses need more: the contract whose
+storage root is in the headers was never read.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ WITNESS = "debug_executionWitness"
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Iterator[Ledger]:
-    """The chain, of which a follower has executed the blocks after the anchor."""
+    """The chain; a follower has executed the blocks after its anchor."""
     with closing(Truth(tmp_path / "truth")) as truth:
         truth.grow(ANCHOR, "before")
         partial = PartialFollowing(tmp_path / "store", truth, ANCHOR)

@@ -1,7 +1,7 @@
-"""Slots of a contract that has gone, at the blocks before: never zero because nobody knew them.
+"""Slots of a destroyed contract, at earlier blocks: never zero merely because they are unknown.
 
-Rules before Cancun let it go with its storage. Nobody has read the slot until then, and proofs of
-later blocks show that there is nothing.
+Rules before Cancun destroy it with its storage. The slot was never read before that, and proofs of
+later blocks show that it is empty.
 """
 
 import json
@@ -25,7 +25,7 @@ from support.servers.cold_follower import Follower, follower
 ANCHOR, GONE, LATEST = 3, 6, 8
 CONTRACT = "0x" + MORTAL.hex()
 SLOT, UNSET = hex(9), hex(77)
-# Gives what the contract it is laid over has in slot 9.
+# Returns slot 9 of the contract it overrides.
 READS = code(9, "SLOAD", 0, "MSTORE", 32, 0, "RETURN")
 
 

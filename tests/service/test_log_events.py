@@ -1,4 +1,4 @@
-"""docs/logs.md has every event that the code logs, with its level and its fields."""
+"""docs/logs.md has every logged event, with its level and its fields."""
 
 import ast
 import functools
@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 
 def names(node: ast.expr) -> Iterator[str]:
-    """The names that an expression may give."""
+    """The possible names of an expression."""
     match node:
         case ast.Constant(value=str(name)):
             yield name
@@ -35,7 +35,7 @@ def names(node: ast.expr) -> Iterator[str]:
 
 
 def events_of(source: str) -> Iterator[Event]:
-    """The events that a module logs, and those that it hands to somebody who does (`End`)."""
+    """The events that a module logs, and those that it passes on for logging (`End`)."""
     tree = ast.parse(source)
     given = iter(list(facts(tree)))
     for node in ast.walk(tree):
@@ -56,7 +56,7 @@ def events_of(source: str) -> Iterator[Event]:
 
 
 def facts(tree: ast.AST) -> Iterator[list[str]]:
-    """The keys of each mapping that is called `facts`, in their order."""
+    """The keys of each mapping named `facts`, in order."""
     for node in ast.walk(tree):
         match node:
             case (

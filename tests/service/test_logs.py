@@ -1,4 +1,4 @@
-"""Log lines on their way: whole, in order, dropped and counted, and never waited for."""
+"""Log lines: whole, in order, dropped and counted, without waiting."""
 
 import json
 import os
@@ -18,7 +18,7 @@ FITTING = MOST_BYTES // (len(LINE) + 1)
 
 
 class Stuck:
-    """Takes nothing until it is let go."""
+    """Accepts nothing until it is released."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []

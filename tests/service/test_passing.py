@@ -1,4 +1,4 @@
-"""Requests about what is before the anchor, passed on: as a whole chain answers them."""
+"""Requests about blocks before the anchor, passed to the upstream: as from a complete chain."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ SIMULATED: dict[str, Any] = {"blockStateCalls": [{}]}
 @pytest.fixture
 def passing(long_ledger: Ledger, ethereum: Asker, tmp_path: Path) -> Iterator[Follower]:
     async def ask(method: str, params: bytes) -> bytes:
-        # It has a loop of its own, which cannot run inside of this one.
+        # It has a separate loop, which cannot run inside of this one.
         body = request(method, *json.loads(params))
         said = json.loads((await asyncio.to_thread(ethereum.reply, body)).body)
         if "error" in said:
@@ -111,7 +111,7 @@ def test_errors_are_those_of_the_upstream(
 
 
 def test_many_blocks_of_a_simulation_take_few_rounds(ethereum: Asker, passing: Follower) -> None:
-    """Each block begins with slots of its own, of which all are asked for with the first."""
+    """Each block begins with its own slots, all of which are requested with the first."""
     asked = ("eth_simulateV1", {"blockStateCalls": [{"blockOverrides": {"number": "0x80"}}]})
     mine = passing.ask(*asked, "latest")
     theirs = ethereum.ask(*asked, "latest")

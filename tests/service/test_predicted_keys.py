@@ -1,4 +1,4 @@
-"""Which requests of a body are predicted, and what is asked for because of that."""
+"""The predicted requests of a body, and the state requested for them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ TOKEN, WHO = b"\x70" * 20, b"\xaa" * 20
 
 
 class FakeCalls:
-    """Says one slot for each call."""
+    """Returns one slot for each call."""
 
     def __init__(self) -> None:
         self.heard: list[MissedCall] = []

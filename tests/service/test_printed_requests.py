@@ -1,4 +1,4 @@
-"""Requests that are printed: the table of methods while they are, and while they are not."""
+"""Printed requests: the table of methods while they are printed, and while they are not."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ REVERTING = code(*TO_CONSOLE, "CALLDATASIZE", 0, "REVERT")
 
 
 class Link:
-    """A worker's end of the bus that keeps what is printed."""
+    """A worker's end of the bus that records printed output."""
 
     def __init__(self) -> None:
         self.printed: list[tuple[str, str, bool]] = []
@@ -52,7 +52,7 @@ class Link:
 
 
 class Printed:
-    """A chain, a service over it with a fast path, and what that prints."""
+    """A chain, a service over it with a fast path, and its printed output."""
 
     def __init__(self, folder: Path) -> None:
         self.chain = DevChain(folder / "store", mining="automine")
@@ -63,7 +63,7 @@ class Printed:
         self.requests.refresh()
 
     def switch(self, **wanted: bool) -> None:
-        """Print, or no longer; the worker hears of it."""
+        """Switch printing; the worker is notified."""
         self.chain.execute(SetConsoleOutput(**wanted))
         self.link.changed()
 

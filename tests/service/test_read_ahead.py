@@ -1,4 +1,4 @@
-"""Commits of a chain that is written in the same process are read before anybody asks."""
+"""Commits of a chain that is written in the same process are read before the next request."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Servers as processes: ready when they answer, gone when the block ends."""
+"""Servers as processes: ready when they respond, gone when the block ends."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from foreblock.errors import Unreachable
 from foreblock.service.running import HOST, free_port, started
 from support.servers.waiting import until
 
-# A server that also starts a child which outlives it, unless somebody ends it.
+# A server that also starts a child which outlives it unless it is ended.
 SERVER = """
 import subprocess, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -33,7 +33,7 @@ def test_all_processes_end_with_the_block() -> None:
     with started(command, f"http://{HOST}:{port}") as process:
         processes = family(process.pid)
         assert len(processes) == 2
-    # A killed process takes a moment to be gone.
+    # A killed process takes a moment to disappear.
     until(lambda: not any(map(_running, processes)), "no process outlives the block")
 
 
@@ -47,7 +47,7 @@ def test_server_that_ends_at_once_leaves_its_last_words() -> None:
 
 
 def _running(process: int) -> bool:
-    """Whether the process is there and not merely waiting to be collected."""
+    """Return whether the process runs and is not a zombie."""
     try:
         state = Path(f"/proc/{process}/stat").read_text("utf-8").rsplit(") ", 1)[1][0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What a network serves at each path, by its settings and those of the service."""
+"""The view at each path of a network, from its settings and those of the service."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def network(**own: Any) -> Network:  # noqa: ANN401, fields of any type
 
 @pytest.fixture
 def store(example: ChainFiles, tmp_path: Path) -> str:
-    """One for each test: a process opens a store once, and what is served keeps it open."""
+    """One per test: a process opens a store once, and a service keeps it open."""
     found = tmp_path / "store"
     import_files(example.genesis, example.chain, found, example.fork_choice, lambda _: None)
     return str(found)
@@ -56,7 +56,7 @@ def test_dialect_at_the_root_is_chosen_and_at_the_other_path_is_that_of_nodes(
 
 
 async def code(handler: Handler) -> int | None:
-    """The code of the error, if there is one, to a request that names no block."""
+    """The error code, if any, of a request without a block."""
     reply = handler(WITHOUT_A_BLOCK, ANYBODY)
     assert isinstance(reply, Reply)
     found: dict[str, Any] = json.loads(reply.body)

@@ -1,4 +1,4 @@
-"""Folders that go with their process, or with the next one."""
+"""Temporary folders are removed by their process, or by the next one."""
 
 import os
 import subprocess
@@ -26,14 +26,14 @@ with temporary_folder("foreblock-dev-") as folder:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary folders are made."""
+    """The parent of temporary folders."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     return tmp_path
 
 
 def abandoned(place: Path) -> Path:
-    """The folder of a process that was killed."""
+    """The folder of a killed process."""
     before = set(place.iterdir())
     subprocess.run([sys.executable, "-c", KILLED], check=False)
     (folder,) = set(place.iterdir()) - before
@@ -98,7 +98,7 @@ def test_folders_of_other_users_stay(place: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_folder_that_is_taken_for_abandoned_while_it_is_made_is_made_anew(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process holds its lock first, and removes it."""
+    """Another process locks it first, and removes it."""
     hold: Callable[..., None] = temporary.hold
     stolen: list[Path] = []
 

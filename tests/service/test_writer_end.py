@@ -1,4 +1,4 @@
-"""The end of the writer process, in the test's own loop, with toys in place of its networks."""
+"""The end of the writer process, in the test's loop, with toys instead of its networks."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ NAMES = ("main", "test")
 
 
 class Toys:
-    """Networks that note when they are closed, and feeds whose clients do not let them stop."""
+    """Networks that record their end, and feeds that wait for their clients."""
 
     def __init__(self) -> None:
         self.closed: list[str] = []
@@ -50,7 +50,7 @@ class ToyNetwork:
         await self.stopped.wait()
 
     async def status(self) -> None:
-        """None: nothing is reported."""
+        pass
 
     async def close(self) -> None:
         self.toys.closed.append(self.name)
@@ -86,7 +86,7 @@ def patch(monkeypatch: pytest.MonkeyPatch, **replaced: object) -> None:
 
 
 def nothing(*_: object) -> None:
-    """Leaves the test's process as it is."""
+    """Do not change the test's process."""
 
 
 def test_stores_are_released_before_feeds_stop_which_stop_together(

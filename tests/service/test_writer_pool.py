@@ -1,4 +1,4 @@
-"""The pool over the bus: many requests in one question, and answers that are too large."""
+"""The pool over the bus: many requests in one message, and responses that are too large."""
 
 import asyncio
 from typing import cast
@@ -21,7 +21,7 @@ ALICE, BOB = b"\1" * 20, b"\2" * 20
 
 
 class Link:
-    """Has every transaction whose hash is even."""
+    """Has all transactions with an even hash."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, PoolSelection, tuple[bytes, ...]]] = []

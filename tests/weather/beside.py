@@ -1,9 +1,9 @@
-"""A network that is followed well, beside one whose feeds are poison, in one service.
+"""A correctly followed network beside one with poisoned feeds, in one service.
 
     python tests/weather/beside.py --seconds 20
 
-Says how late flashblocks are and how long reads take, without the other network and with it,
-and how much memory the writer has.
+Reports the delay of flashblocks and the time of reads, without the other network and with it, and
+the memory of the writer.
 """
 
 import argparse
@@ -35,29 +35,29 @@ from weather.watching import Watcher
 BLOCK_TIME = 1  # seconds
 TPS = 20  # transactions a second
 ASK_SECONDS = 0.02
-# What the writer may have more than without poison: messages of 16 MiB that wait or are
-# being read, and what waits in the follower.
+# The allowed additional memory of the writer: messages of 16 MiB that wait or are being read, and
+# messages waiting in the follower.
 MEMORY_MIB = 256
-# How much later a flashblock may be in the median; of 100, one may be ten times as late.
+# The allowed additional median delay of a flashblock; one in 100 may have ten times this.
 LATER_NS = 50 * 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a client of the good network has seen, and what it took."""
+    """The observations of a client of the good network, and the resources."""
 
     verdict: Verdict
     late: Lateness
     reads_ns: list[int]
-    memory_mib: float  # the most that the writer had
+    memory_mib: float  # the maximum of the writer
     said: str  # by the other network
 
     def read(self, part: float) -> float:
-        """What this part of the reads did not exceed, in milliseconds."""
+        """A quantile of the reads, in milliseconds."""
         return sorted(self.reads_ns)[int(part * (len(self.reads_ns) - 1))] / 1e6
 
     def row(self, name: str) -> str:
-        """For people; times in milliseconds."""
+        """A table row; times in milliseconds."""
         late = [self.late.share(part) / 1e6 for part in (0.5, 0.99)]
         return (
             f"{name:>7}: flashblocks late {late[0]:.0f}, 99 % {late[1]:.0f}, "
@@ -72,9 +72,9 @@ def measure(
     seconds: float,
     is_enough: Callable[[str], bool] = lambda _: True,
 ) -> Measured:
-    """Follow a dev chain for a while, beside a network of these feeds; none: without one.
+    """Follow a dev chain for a while, optionally beside a network with these feeds.
 
-    It goes on until what the other network says is enough.
+    Continues until the other network's status suffices.
     """
     journal, data = folder / "journal", folder / "dev"
     with JournalWriter(journal, "chain") as writer:
@@ -108,7 +108,7 @@ def measure(
 
 @contextmanager
 def _load(url: str, journal: Path) -> Iterator[None]:
-    """A few payments, so that flashblocks hold something."""
+    """A few payments, so that flashblocks are not empty."""
     plan = LoadPlan(url, journal, "sender", OWNERS, GENESIS.chain_id, TPS, seed=0)
     stop = multiprocessing.get_context("spawn").Event()
     thread = threading.Thread(target=Sender(plan).run, args=(stop,))
@@ -129,7 +129,7 @@ def _until_said(network: Network, is_enough: Callable[[str], bool]) -> str:
 
 
 def _read_along(network: Network, service: int, seconds: float) -> tuple[list[int], float]:
-    """How long reads take, and the most memory of the writer."""
+    """The times of reads, and the maximum memory of the writer."""
     reads, memory, end = [], 0.0, time.monotonic() + seconds
     with Client(network.url, "reader") as client:
         while time.monotonic() < end:
@@ -142,13 +142,12 @@ def _read_along(network: Network, service: int, seconds: float) -> tuple[list[in
 
 
 def resident_mib(pid: int) -> float:
-    """The memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     return pages * 4096 / 2**20
 
 
 def complaints(alone: Measured, beside: Measured) -> list[str]:
-    """What is not as it was promised."""
+    """The violated promises."""
     found = [str(each) for each in beside.verdict.contradictions[:3]]
     if beside.memory_mib > alone.memory_mib + MEMORY_MIB:
         found.append(f"the writer has {beside.memory_mib:.0f} MiB")
@@ -160,7 +159,7 @@ def complaints(alone: Measured, beside: Measured) -> list[str]:
 
 
 def run(folder: Path, seconds: float, kinds: Sequence[str] = tuple(KINDS)) -> bool:
-    """Measure both, and say what came out; whether it is as promised."""
+    """Measure both, print the results, and return whether the promises hold."""
     alone = measure(folder / "alone", (), seconds)
     click.echo(alone.row("alone"))
     beside = measure(folder / "beside", kinds, seconds)

@@ -1,8 +1,8 @@
-"""How late a service is that follows a chain: what was committed there, and first seen here.
+"""The delay of a following service: from a commit at the source to its first response with it.
 
-A flashblock is here once an answer names a snapshot whose branch contains it. One that its
-chain gave up before that is owed no longer; what took its place is. Nothing is asked of any
-service, and no code is shared with one.
+A flashblock is present once a response names a snapshot whose branch contains it. A flashblock
+dropped by its chain before that is no longer required; its replacement is. No service is involved,
+and no code is shared with one.
 """
 
 from collections import defaultdict
@@ -15,25 +15,25 @@ from checker.place import Place
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How long each flashblock was not here yet, or not any more owed, in nanoseconds."""
+    """The time until each flashblock was present, or was no longer required, in nanoseconds."""
 
     served: dict[int, int]  # by its order in the feed
-    given_up: dict[int, int]  # never served; until the chain gave it up
+    given_up: dict[int, int]  # never served; until the chain dropped it
     open: dict[int, int]  # until the end of the record
 
     @property
     def worst_ns(self) -> int:
-        """The longest of all."""
+        """The maximum."""
         return max((*self.served.values(), *self.given_up.values(), *self.open.values()), default=0)
 
     def share(self, part: float) -> int:
-        """What this part of those that were served did not exceed."""
+        """A quantile of the served ones."""
         times = sorted(self.served.values())
         return times[min(int(part * len(times)), len(times) - 1)] if times else 0
 
 
 def lateness(places: Sequence[Place], moments: Sequence[Moment], end_ns: int) -> Lateness:
-    """Of all flashblocks that were committed before `end_ns`."""
+    """The delays of all flashblocks that were committed before `end_ns`."""
     seen = _first_seen(places, moments)
     found = Lateness({}, {}, {})
     for place in places:
@@ -53,14 +53,14 @@ def lateness(places: Sequence[Place], moments: Sequence[Moment], end_ns: int) ->
 
 
 def _first_seen(places: Sequence[Place], moments: Sequence[Moment]) -> dict[int, int]:
-    """When each flashblock was first part of a branch that an answer named, by its order."""
+    """The time when each flashblock was first part of a response's branch, by its order."""
     jobs: dict[int, list[Place]] = defaultdict(list)
     for place in places:
         jobs[id(place.transactions)].append(place)
     seen: dict[int, int] = {}
     for moment in sorted(moments, key=lambda each: each.exchange.received_ns):
         end = moment.latest.place if moment.pending is None else moment.pending
-        # What a place that was seen stands on was seen with it.
+        # The ancestors of a visible place became visible with it.
         while end is not None and end.order not in seen:
             for place in jobs[id(end.transactions)]:
                 if place.index <= end.index:

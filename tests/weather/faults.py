@@ -1,9 +1,9 @@
-"""The weather that is made: how often what goes wrong, and how soon all must be well again."""
+"""The injected faults: rates, and the required recovery time."""
 
 from dataclasses import dataclass
 
-# Of messages; of indices for a restart; of blocks for tail and reorg. Each strikes nearly
-# every block.
+# Of messages; of indices for a restart; of blocks for tail and reorg. Each affects nearly every
+# block.
 RATES = {
     "drop": 0.2,
     "duplicate": 0.5,
@@ -18,36 +18,36 @@ RATES = {
     "reorg": 0.3,
 }
 TOGETHER = {kind: rate / 2 for kind, rate in RATES.items()}
-# What a follower survives alone: nothing is lost, and no sealed block taken back.
+# Faults that a follower survives alone: nothing is lost, and no sealed block reverted.
 HARMLESS = {
     kind: rate / 2 for kind, rate in RATES.items() if kind not in ("drop", "stall", "reorg")
 }
 
 LONGEST_DELAY = 1.5  # seconds, of the switch `delay`
 INTERVAL = 0.2  # seconds between two flashblocks of a dev chain
-HEALING = 2.0  # seconds that the canonical source may take, beyond a block time
+HEALING = 2.0  # seconds allowed for the canonical source, beyond a block time
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How late a flashblock may be here, as `docs/behaviour.md` states it."""
+    """The maximum delay of a flashblock, as in `docs/behaviour.md`."""
 
     block_times: float
     seconds: float
 
     def ns(self, block_time: float) -> int:
-        """For a chain of this block time, in seconds."""
+        """The bound for a chain of this block time, in seconds."""
         return int((self.block_times * block_time + self.seconds) * 1e9)
 
 
-# What arrives in time is here at once, and what arrives late as soon as it has come.
+# A timely message is visible immediately, a late one as soon as it arrives.
 AT_ONCE = Bound(0, 0)
-# What is lost comes with its block, and so does what replaces a sealed one.
+# Lost messages come with their block, and so do replacements of sealed ones.
 THROUGH_CANONICAL = Bound(1, HEALING)
-# What is late, and then contradicted.
+# Late and then contradicted messages.
 WITHOUT_CANONICAL = Bound(0, LONGEST_DELAY + 5 * INTERVAL)
-# A writer that has died begins again after 0.1 to 5 s, the longer the more often it has died,
-# and takes seconds to begin on a busy machine.
+# A dead writer is restarted after 0.1 to 5 s, growing with the number of deaths, and takes seconds
+# to start on a busy machine.
 RESTARTED = Bound(1, HEALING + 8)
 
 BOUNDS = {
@@ -55,7 +55,7 @@ BOUNDS = {
     "duplicate": AT_ONCE,
     "delay": Bound(0, LONGEST_DELAY),
     "reorder": Bound(0, 2 * INTERVAL),
-    "equivocate": Bound(0, 5 * INTERVAL),  # several in a row, and each is told by the next
+    "equivocate": Bound(0, 5 * INTERVAL),  # several in a row, each revealed by the next
     "stall": THROUGH_CANONICAL,
     "garbage": AT_ONCE,
     "switch_form": AT_ONCE,
@@ -66,5 +66,5 @@ BOUNDS = {
 
 
 def words(rates: dict[str, float]) -> list[str]:
-    """As `foreblock dev --faults` takes them."""
+    """The form of `foreblock dev --faults`."""
     return [f"{kind}={rate:g}" for kind, rate in rates.items()]

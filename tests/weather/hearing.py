@@ -1,4 +1,4 @@
-"""What a feed with faults sends, written down as far as it is flashblocks."""
+"""Records the flashblocks of a feed with faults."""
 
 import threading
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ from checker.messages import read_message
 
 
 class Hearing:
-    """Listens in a thread of its own, from the first flashblock of the current block on."""
+    """Listens in a separate thread, from the first flashblock of the current block on."""
 
     def __init__(self, url: str, journal: Path) -> None:
         self._connected = ExitStack()
@@ -45,6 +45,6 @@ class Hearing:
                     continue  # noise
                 self._writer.heard(text)
         except ConnectionClosed:
-            pass  # the chain has stopped, or we have
+            pass  # one of the two has stopped
         except BaseException as why:  # noqa: BLE001, whoever waits for the thread is told
             self._broken = why

@@ -1,4 +1,4 @@
-"""Kills of the process that writes a followed chain, at any moment and around its commits."""
+"""Kills the process that writes a followed chain, at random times and around its commits."""
 
 import time
 from random import Random
@@ -6,13 +6,13 @@ from random import Random
 from support.servers.dev_processes import Following, children
 from support.servers.waiting import until
 
-SLOT = 0.2  # seconds between flashblocks of the chain that is followed
-AROUND = 0.03  # seconds after one in which it is likely being committed
-LONGEST = 2.0  # seconds that one is let live
+SLOT = 0.2  # seconds between flashblocks of the followed chain
+AROUND = 0.03  # seconds after one in which it is probably being committed
+LONGEST = 2.0  # maximum lifetime in seconds
 
 
 def kill_again_and_again(service: Following, times: int, seed: int) -> None:
-    """Kill each writer some while after it has begun to follow."""
+    """Kill each writer a random time after it has begun to follow."""
     random, killed = Random(seed), 0
     for _ in range(times):
         until(lambda: children(service.process.pid)["writer"] not in ([], [killed]), "another")  # noqa: B023

@@ -1,7 +1,7 @@
 """A canonical source without sockets or threads, on a driven clock.
 
-What is fetched when is decided by `canonical.plan`, as it is for a real one; this is the
-shell around it, whose questions are answered after a fixed time.
+`canonical.plan` schedules the requests, as for a real one; this is the shell around it, whose
+requests get a response after a fixed time.
 """
 
 from collections.abc import Callable
@@ -25,10 +25,10 @@ OPTIONS = CanonicalOptions()
 
 
 class Looking:
-    """Looks at one chain for another."""
+    """Polls one chain for another."""
 
     def __init__(self, source: SourceChain, now: Callable[[], int], first_ns: int) -> None:
-        """`first_ns` is when it looks first."""
+        """`first_ns` is the time of the first poll."""
         self._source = source
         self._now = now
         self.next_due_ns = first_ns
@@ -48,7 +48,7 @@ class Looking:
             self.next_due_ns = self._now()
 
     def look(self, followed: FeedSource) -> list[Block]:
-        """The blocks to hand over, the oldest first."""
+        """Return the new blocks, the oldest first."""
         self.next_due_ns = self._now() + int(OPTIONS.poll * SECOND_NS)
         blocks = None
         wanted = self._plan(followed, self._wanted)
@@ -89,7 +89,7 @@ class Looking:
                 return [self._source.block(number) for number in range(first, last + 1)]
 
     def _walk(self, followed: FeedSource, wanted: bytes) -> list[Block] | None:
-        """A block with its ancestors; none where the source has given one of them up."""
+        """A block with its ancestors; None if the source has dropped one of them."""
         blocks: list[Block] = []
         parent = wanted
         while not followed.knows(parent):

@@ -1,4 +1,4 @@
-"""One kind of weather: a dev chain that makes it, a service that follows, clients, a verdict."""
+"""One kind of fault: a dev chain with it, a service that follows, clients, a verdict."""
 
 import argparse
 import multiprocessing
@@ -22,45 +22,45 @@ from weather.recording import SourceRecorder
 from weather.watching import Watcher
 
 WORKERS = 2
-# What a client on the same machine may see later than it is so: its own turn, and ours.
+# The scheduling delay of a client on the same machine, and of this process.
 SLACK_NS = 500 * 10**6
-NEVER = ("Failed", "CanonicalDiverged", "BadCanonical")  # outcomes that no weather causes
-SOON = 1.5  # seconds; readiness is looked at every half a second
+NEVER = ("Failed", "CanonicalDiverged", "BadCanonical")  # outcomes that no fault causes
+SOON = 1.5  # seconds; readiness is checked every half second
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What is made, and what is to come of it."""
+    """The injected faults, and the expected result."""
 
     name: str
     rates: dict[str, float]
-    bound: Bound | None  # none: it stops for good, and says so
+    bound: Bound | None  # None: it stops permanently, and reports so
     canonical: bool = True
     block_time: int = 1  # seconds
-    kills: int = 0  # of the process that writes; it lasts as long as they take
+    kills: int = 0  # of the writer process; the phase lasts until they are done
 
     @property
     def allowed_ns(self) -> int:
-        """How late a client may see a flashblock."""
+        """The maximum delay of a flashblock for a client."""
         return 0 if self.bound is None else self.bound.ns(self.block_time) + SLACK_NS
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it."""
+    """The results of a phase."""
 
     phase: Phase
     verdict: Verdict
     late: Lateness
     said: str  # at the end, by /readyz?verbose
     is_ready: bool
-    unready: float  # part of the time
+    unready: float  # share of the time
     has_same_writer: bool
-    snapshot: str  # the last that was named
-    honest_after: float  # seconds from the last pending block to the first word that it is over
+    snapshot: str  # the last one
+    honest_after: float  # seconds from the last pending block to the first report of its end
 
     def complaints(self, *, at_any_speed: bool = False) -> list[str]:
-        """What is not as it was promised, but for times on a machine that is busy otherwise."""
+        """The violated promises, without times that depend on other load."""
         found = []
         if self.verdict.contradictions:
             found.append(f"{len(self.verdict.contradictions)} contradictions")
@@ -82,7 +82,7 @@ class Outcome:
         return [f"{self.late.worst_ns / 1e9:.2f} s late, {allowed / 1e9:.2f} s are allowed"]
 
     def _not_honest(self) -> list[str]:
-        """Of a service that cannot go on."""
+        """The false reports of a service that cannot continue."""
         found = []
         if self.is_ready:
             found.append("it says that it is ready")
@@ -96,24 +96,24 @@ class Outcome:
 
 
 def counted(said: str, name: str) -> int:
-    """How often the follower has met something, as it says."""
+    """The follower's count of an outcome."""
     found = re.search(rf"\b{name} (\d+)", said.partition("outcomes:")[2])
     return int(found[1]) if found else 0
 
 
 def fetched(said: str) -> int:
-    """How many blocks came from the canonical source."""
+    """The number of blocks from the canonical source."""
     found = re.search(r"(\d+) blocks fetched", said)
     return int(found[1]) if found else 0
 
 
 def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
-    """Make the weather, and judge what was answered in it."""
+    """Inject the faults, and judge the responses."""
     journal, data = folder / "journal", folder / "dev"
     with JournalWriter(journal, "chain") as writer:
         writer.chain(chain(phase.block_time, followed=True))
     if not phase.canonical:
-        # Blocks end at whole multiples of their time: so the first one is a long one.
+        # Blocks end at whole multiples of their time, so the first one is longer.
         time.sleep(phase.block_time - time.time() % phase.block_time)
     with (
         dev_chain(
@@ -151,7 +151,7 @@ def _faults(phase: Phase) -> list[str]:
 def _hammer(
     phase: Phase, service: Following, source: str, journal: Path, options: argparse.Namespace
 ) -> Watcher:
-    """Ask the service and send to its source for as long as it is wanted."""
+    """Send requests to the service and transactions to its source until stopped."""
     context = multiprocessing.get_context("spawn")
     gate = Gate(context.Barrier(options.clients + 2), context.Event())
     processes = [

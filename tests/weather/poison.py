@@ -1,6 +1,6 @@
-"""Feeds that nobody should listen to, each as fast as it is read, in a process of their own.
+"""Malicious feeds, each as fast as it is read, in a separate process.
 
-The query of the address says which: `ws://127.0.0.1:PORT/?noise=`, since logs keep its names.
+The query of the address selects the kind: `ws://127.0.0.1:PORT/?noise=`, since logs keep its names.
 """
 
 import json
@@ -28,7 +28,7 @@ def noise(connection: ServerConnection) -> None:
 
 
 def truncated(connection: ServerConnection) -> None:
-    """Flashblocks that end too early, as text and as brotli."""
+    """Truncated flashblocks, as text and as brotli."""
     whole = _flashblock(1, 0).encode()
     compressed = brotli.compress(whole)
     while True:
@@ -37,10 +37,10 @@ def truncated(connection: ServerConnection) -> None:
 
 
 def bombs(connection: ServerConnection) -> None:
-    """Small messages that become large."""
-    # A few hundred bytes that become 256 megabytes.
+    """Small messages that expand."""
+    # A few hundred bytes that expand to 256 megabytes.
     blank = brotli.compress(b" " * (256 * MEGABYTE), quality=1)
-    # As many transactions as a message of an accepted size can have.
+    # As many transactions as fit into a message of the maximum size.
     crowd = brotli.compress(
         b'{"payload_id":"0x0102030405060708","index":1,"metadata":{"block_number":1},"diff":'
         b'{"transactions":[' + b",".join([b'"0x00"'] * 2_000_000) + b"]}}",
@@ -53,7 +53,7 @@ def bombs(connection: ServerConnection) -> None:
 
 
 def absurd(connection: ServerConnection) -> None:
-    """Numbers that no chain has."""
+    """Numbers of no real chain."""
     numbers = (0, 1, 2**63, 2**64 - 1, 2**64, 10**40, -1, 1e300)
     while True:
         number, index = random.choice(numbers), random.choice(numbers)
@@ -61,7 +61,7 @@ def absurd(connection: ServerConnection) -> None:
 
 
 def plausible(connection: ServerConnection) -> None:
-    """Flashblocks as they might be, each of another job, on what nobody has."""
+    """Plausible flashblocks, each of another job, on unknown parents."""
     while True:
         connection.send(_flashblock(random.randrange(1, 9), random.choice((0, 1, 5))))
 
@@ -73,7 +73,7 @@ def huge(connection: ServerConnection) -> None:
 
 
 def endless(connection: ServerConnection) -> None:
-    """A message without an end, piece by piece."""
+    """An endless message, in pieces."""
 
     def pieces() -> Iterator[bytes]:
         while True:
@@ -89,27 +89,27 @@ def silent(connection: ServerConnection) -> None:
 
 
 def slamming(connection: ServerConnection) -> None:
-    """The end, at once."""
+    """An immediate close."""
     connection.close()
 
 
 def pongs(connection: ServerConnection) -> None:
-    """Answers that nobody has asked for, as short as they can be."""
+    """Unsolicited pongs, as short as possible."""
     _send_frames(connection, b"\x8a\x00" * 20_000)
 
 
 def pings(connection: ServerConnection) -> None:
-    """Questions that have to be answered, as long as they can be."""
+    """Pings that have to be answered, as long as possible."""
     _send_frames(connection, (b"\x89\x7d" + b"x" * 125) * 2_000)
 
 
 def blanks(connection: ServerConnection) -> None:
-    """Messages without anything."""
+    """Empty messages."""
     _send_frames(connection, b"\x81\x00" * 20_000)
 
 
 def frameless(connection: ServerConnection) -> None:
-    """Bytes that are no frames."""
+    """Bytes that are not frames."""
     _send_frames(connection, b"\xff" * 100_000)
 
 
@@ -154,7 +154,7 @@ def _serve_client(connection: ServerConnection) -> None:
 
 
 def _serve(told: Connection) -> None:
-    logging.disable()  # what clients do to such feeds is nobody's concern
+    logging.disable()  # the behaviour of clients is not of interest here
     with serve(_serve_client, "127.0.0.1", 0, compression=None, max_size=None) as server:
         told.send(server.socket.getsockname()[1])
         server.serve_forever()

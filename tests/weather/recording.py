@@ -1,8 +1,8 @@
-"""What a chain has committed, read from its own store: all of it, whatever its feed leaves out.
+"""The commits of a chain, read from its own store: all of them, regardless of its feed.
 
-Partials have numbers that never repeat, and keep their rows when they are given up. So
-everything is there in the order in which it was committed, with the time when it was.
-Empty indexes have none: they follow from the note and from later partials.
+Partial blocks have unique numbers, and keep their rows when they are dropped. So everything is
+available in the order of commits, with times. Empty indices have no rows: they follow from the note
+and from later partial blocks.
 """
 
 import threading
@@ -29,16 +29,16 @@ LOOK_SECONDS = 0.05
 
 
 class SourceRecorder:
-    """Records in a thread of its own, and counts the blocks that have begun."""
+    """Records in a separate thread, and counts started blocks."""
 
     def __init__(self, folder: Path, journal: Path) -> None:
-        """`folder` is of the chain's store, which another process writes."""
+        """`folder` has the chain's store, which another process writes."""
         self._store = Store(str(folder))
         self._writer = JournalWriter(journal, "feed")
         self._since_wall_ns = time.monotonic_ns() - time.time_ns()
         self._seen = 0  # the last number
-        self._last: tuple[int, PartialRow] | None = None  # the last partial
-        self._index = 0  # the last index, which may be an empty one
+        self._last: tuple[int, PartialRow] | None = None  # the last partial block
+        self._index = 0  # the last index, possibly empty
         self._begun = 0  # blocks
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -58,7 +58,7 @@ class SourceRecorder:
             raise self._broken
 
     def wait_for_blocks(self, count: int, seconds: float) -> None:
-        """Wait until so many more blocks have begun; `TimeoutError` if they do not."""
+        """Wait until this many more blocks have begun; `TimeoutError` if they do not."""
         with self._changed:
             until = self._begun + count
             if not self._changed.wait_for(lambda: self._begun >= until, seconds):
@@ -105,7 +105,7 @@ class SourceRecorder:
                 self._changed.notify_all()
 
     def _take_quiet(self, end: int, received_at_ns: int) -> None:
-        """The indices up to this one, in which nothing happened."""
+        """The empty indices up to this one."""
         assert self._last is not None, "they follow a partial"
         _, row = self._last
         for index in range(self._index + 1, end + 1):
@@ -133,7 +133,7 @@ class SourceRecorder:
 
 
 def _below(view: View, block: int, parent_hash: bytes) -> FlashblockId | None:
-    """The flashblock that the block below was sealed with, if it still is."""
+    """The flashblock with which the parent was sealed, if it still is."""
     sealed = view.sealed(block - 1)
     partials = partials_of_sealed(view, block - 1)
     if sealed is None or sealed[0] != parent_hash or not partials:

@@ -1,9 +1,8 @@
-"""A chain in bad weather and one that follows it, in one process, on a driven clock.
+"""A chain with faults and its follower, in one process, on a driven clock.
 
-The source is a real sequencer whose faults are switched on; its feed goes through the same
-faults as that of `foreblock dev`. What follows is what the writer process runs for a
-followed network, but for sockets and threads. All that was committed at the source is
-recorded as it was, and every answer of the other is judged by that.
+The source is a real sequencer with faults; its feed has the same faults as that of `foreblock dev`.
+The follower is the writer process's code for a followed network, without sockets and threads. All
+commits of the source are recorded, and every response of the follower is judged by them.
 """
 
 import heapq
@@ -35,14 +34,14 @@ from weather.convergence import Lateness, lateness
 from weather.looking import Looking
 from weather.source_chain import Published, SourceChain
 
-TRANSIT_NS = 2 * MS  # of a message, and of an answer of the canonical source
+TRANSIT_NS = 2 * MS  # of a message, and of a response of the canonical source
 PAY_NS = 70 * MS  # between two payments
 ASK_NS = 90 * MS  # between two batches of requests
-PINS = 12  # that are remembered
+PINS = 12  # kept for later requests
 
 
 class Weather:
-    """A source, what comes between, and who follows it."""
+    """A source, the channel, and its follower."""
 
     def __init__(
         self, folder: Path, faults: tuple[str, ...], seed: int, *, canonical: bool = True
@@ -69,7 +68,7 @@ class Weather:
         first_ns = now() + self._chance.randrange(SECOND)
         self._looking = Looking(self._source, now, first_ns) if canonical else None
         self._pins: list[str] = []
-        # Messages on their way, by the time when they come.
+        # Messages in transit, by their time of arrival.
         self._order = itertools.count()
         self._arriving: list[tuple[int, int, bytes]] = []
         self._open()
@@ -88,7 +87,7 @@ class Weather:
         self.ledger = Ledger(self.followed.store, clock=self.clock)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self.served.close()
         self.followed.close()
         self._source.close()
@@ -97,10 +96,10 @@ class Weather:
         """The outcomes of the messages so far."""
         return self.followed.messages()
 
-    # --- Time ----------------------------------------------------------------------------
+    # --- Clock ---------------------------------------------------------------------------
 
     def run(self, seconds: float) -> None:
-        """Let time pass, and do what is due, in order."""
+        """Advance time, and do due work in order."""
         now = self.clock.monotonic_ns()
         end, pay_ns, ask_ns = now + int(seconds * SECOND), now, now
         while True:
@@ -152,7 +151,7 @@ class Weather:
     # --- Requests ------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """About the heads, or about something that was seen before."""
+        """Send a request about the heads, or about something seen earlier."""
         chance = self._chance
         payer, payee = chance.choice(ACCOUNTS[:3]).address, chance.choice(PAYEES)
         about: Any = chance.choice(
@@ -177,10 +176,10 @@ class Weather:
         number: str = answer["result"]
         return number
 
-    # --- What came out -------------------------------------------------------------------
+    # --- Results -------------------------------------------------------------------------
 
     def judge(self) -> tuple[Verdict, Lateness]:
-        """Whether all answers were true, and how late they were."""
+        """Return whether all responses were true, and their delays."""
         truth = work_out(self.journal)
         judge = Judge(truth)
         judge.judge(self.journal.exchanges)

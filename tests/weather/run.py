@@ -1,14 +1,13 @@
-"""Make bad weather for minutes, follow a chain through it, and judge every answer.
+"""Inject faults for minutes, follow a chain under them, and judge every response.
 
     make check NAME=fault-injection MINUTES=1
     python tests/weather/run.py --minutes 0.2 --only drop --only together
 
 Each fault switch alone at a high rate, then all together, also with a writer that is killed
-again and again, then without a canonical source, and one network beside a poisoned one:
-`foreblock dev --faults …` makes the chain, `foreblock serve --source feed` with two workers
-follows it, and clients ask that one. What is true is read from the store of the first. Exits
-with 1 if an answer contradicts it, a request fails, or all is not well again in time; the
-journal stays then.
+repeatedly, then without a canonical source, and one network beside a poisoned one: `foreblock dev
+--faults …` runs the chain, `foreblock serve --source feed` with two workers follows it, and clients
+send requests to the follower. The truth is read from the store of the chain. Exits with 1 if a
+response contradicts it, a request fails, or the recovery takes too long; the journal is then kept.
 """
 
 import argparse
@@ -39,8 +38,8 @@ PHASES = (
     *(Phase(kind, {kind: rate}, BOUNDS[kind]) for kind, rate in RATES.items()),
     Phase("together", TOGETHER, THROUGH_CANONICAL),
     Phase("killed", TOGETHER, RESTARTED, kills=KILLS),
-    # Who has no canonical source must hear the first block whole, which takes long enough for
-    # that. It is replayed to whoever comes late, unless it was begun anew.
+    # A follower without a canonical source must receive the first block whole, which is long enough
+    # for that. It is replayed to late clients, unless it was restarted.
     Phase("alone", WITHOUT_RESTART, WITHOUT_CANONICAL, canonical=False, block_time=10),
     Phase("frozen", {"drop": 0.03}, None, canonical=False, block_time=10),
 )
@@ -54,7 +53,7 @@ NAMES = (
 
 
 def row(outcome: Outcome, seconds: float) -> str:
-    """One line of the table; times in seconds."""
+    """A table row; times in seconds."""
     late, phase = outcome.late, outcome.phase
     return COLUMNS.format(
         phase.name,

@@ -1,4 +1,4 @@
-"""A chain in bad weather: its sequencer with faults, and what was committed there, recorded."""
+"""A chain with faults: its sequencer, and a record of its commits."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +19,14 @@ TRANSFER = bytes.fromhex("a9059cbb")
 
 
 class Published(NamedTuple):
-    """A flashblock that was committed, and another that is said to have its place."""
+    """A committed flashblock, and a false one for the same position."""
 
     flashblock: Flashblock
     other: Flashblock | None
 
 
 class SourceChain(DevChain):
-    """The chain as its sequencer knows it; others are told of it as a canonical source."""
+    """The chain as known to its sequencer; followers use it as a canonical source."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class SourceChain(DevChain):
         journal: Journal,
     ) -> None:
         self._journal = journal
-        self._sent = 0  # payments
+        self._sent = 0  # number of payments
         self._published: list[Published] = []
-        self._other: Flashblock | None = None  # for the place that is published next
+        self._other: Flashblock | None = None  # for the position that is published next
         super().__init__(folder, ChainSettings(seed=seed), clock=clock, faults=faults)
 
     def close(self) -> None:
@@ -48,17 +48,17 @@ class SourceChain(DevChain):
 
     @property
     def next_due_ns(self) -> int:
-        """When there is something to do."""
+        """The time of the next due work."""
         return self.sequencer.next_due_ns
 
     def tick(self) -> list[Published]:
-        """Do what is due; gives what was committed by that."""
+        """Do due work; return its commits."""
         self.sequencer.tick()
         published, self._published = self._published, []
         return published
 
     def pay(self) -> None:
-        """One more payment: ether and tokens in turn, fees of all sizes."""
+        """Send a payment: ether and tokens in turn, fees of all sizes."""
         payment = self._payment(self._sent)
         self._sent += 1
         self._journal.senders[payment.hash] = payment.sender
@@ -94,7 +94,7 @@ class SourceChain(DevChain):
             return sealed_block(view, number)
 
     def block_of(self, block_hash: bytes) -> Block | None:
-        """The sealed block of a hash, if it is one."""
+        """The sealed block of a hash, if there is one."""
         with self.store.view() as view:
             number = sealed_number(view, block_hash)
         return None if number is None else self.block(number)

@@ -1,8 +1,8 @@
-"""Every fault switch, alone and together, on a driven clock; `make check NAME=fault-injection`
-uses real processes.
+"""Every fault switch, alone and together, on a driven clock; `make check NAME=fault-injection` uses
+real processes.
 
-Whatever the weather: no answer contradicts what the source had committed, no request fails
-but as documented, and all is well again within the bounds of `docs/behaviour.md`.
+Under all faults, no response contradicts the commits of the source, no request fails except as
+documented, and the recovery stays within the bounds of `docs/behaviour.md`.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from weather.rehearsal import Weather
 SEED = 7
 SECONDS = 11
 BLOCK_TIME = 2
-SLACK_NS = 200 * 10**6  # requests are 90 ms apart, so nothing is seen at once
+SLACK_NS = 200 * 10**6  # requests are 90 ms apart, so nothing is visible immediately
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def test_the_same_seed_makes_the_same_weather(tmp_path: Path) -> None:
     assert snapshots[0] == snapshots[1]
 
 
-# --- What is judged here is worth something only if a spoilt follower is found out ----------
+# --- These verdicts are only meaningful if a broken follower is detected --------------------
 
 
 @pytest.mark.heavy

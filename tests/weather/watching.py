@@ -1,4 +1,4 @@
-"""A client that looks all the time which snapshot is served, and now and then at readiness."""
+"""A client that continuously polls the snapshot of a service, and occasionally its readiness."""
 
 import threading
 import time
@@ -14,14 +14,14 @@ READY_SECONDS = 0.5
 
 
 class Watcher:
-    """Watches one service, in threads of its own."""
+    """Watches one service, in separate threads."""
 
     def __init__(self, network: Network, journal: Path) -> None:
         self._network = network
         self._journal = journal
         self._stop = threading.Event()
-        self.unready: list[tuple[int, str]] = []  # when it said so, and its words
-        self.looked = 0  # at readiness
+        self.unready: list[tuple[int, str]] = []  # time of the report, and its text
+        self.looked = 0  # number of readiness checks
         self.begun_ns = self.end_ns = 0
         self._threads = [
             threading.Thread(target=self._watch_snapshots),

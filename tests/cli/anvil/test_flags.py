@@ -1,4 +1,4 @@
-"""The flags of `--like anvil`: all that anvil has, each as the docs say, without a process."""
+"""The flags of `--like anvil`: all of anvil's, each as documented, without a process."""
 
 import re
 import subprocess
@@ -20,12 +20,12 @@ from support.servers.like_anvil import anvil
 
 HELP = {"-h", "--help", "-V", "--version"}
 NAME = r"--?[a-zA-Z][\w-]*"
-# Taken by anvil, and not in its help.
+# Accepted by anvil, but not in its help.
 UNSAID = {"--optimism", "--tempo", "--silent"}
 
 
 class Started(list[DevSettings]):
-    """The settings of the chains that commands would have started."""
+    """The settings of chains that commands would have started."""
 
     def run(self, *flags: str) -> Result:
         return CliRunner().invoke(main, ["dev", "--like", "anvil", *flags], catch_exceptions=False)
@@ -38,7 +38,7 @@ class Started(list[DevSettings]):
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
-    """Commands come as far as the start of processes."""
+    """Commands run until the start of processes."""
     found = Started()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_serve", lambda settings, _: found.append(settings))
@@ -50,7 +50,7 @@ def names_of(flag: AnvilFlag) -> list[str]:
 
 
 def example(flag: AnvilFlag, folder: Path) -> list[str]:
-    """The flag as somebody would give it."""
+    """A realistic value of the flag."""
     if not flag.metavar or flag.otherwise is not None:
         return [flag.names[-1]]
     given = {
@@ -65,7 +65,7 @@ def example(flag: AnvilFlag, folder: Path) -> list[str]:
 
 
 def table(checkout: Path) -> list[tuple[list[str], str]]:
-    """The rows of the docs: names of a flag, and what becomes of it."""
+    """The rows of the docs: names of a flag, and its treatment."""
     text = (checkout / "docs" / "from-anvil.md").read_text("utf-8")
     section = text.split("\n## Flags\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`-.*?) \| (.*?) \|", section, flags=re.MULTILINE)
@@ -97,7 +97,7 @@ def test_a_flag_that_is_taken_has_an_effect(
     for name in (flag.names[0], *flag.aliases):
         given = [name, *example(flag, tmp_path)[1:]]
         found = started.settings(*beside, *given)
-        # The others are seen in the output or in files.
+        # The others affect the output or files.
         beyond = {"dump_state", "state_interval", "config_out", "print_traces"}
         assert found != usual or flag.key in beyond, name
 

@@ -1,4 +1,4 @@
-"""`foreblock dev --like anvil` as a process, asked by a client as tools ask it."""
+"""`foreblock dev --like anvil` as a process, with a client that sends the requests of tools."""
 
 import json
 import re
@@ -119,7 +119,7 @@ def test_it_prints_what_anvil_prints(chain: Running) -> None:
 
 
 def _without_figures(line: str) -> str:
-    """A line without the time and the address, which differ from run to run."""
+    """A line without the time and the address, which differ between runs."""
     return re.sub(r"^1\d{9}$", "TIME", re.sub(r"^(Listening on) .*", r"\1", line))
 
 

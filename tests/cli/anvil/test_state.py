@@ -16,23 +16,23 @@ WORD = "0x" + (77).to_bytes(32).hex()
 
 
 def fill(chain: Running) -> None:
-    """Give it a contract with a slot, a balance, and an account that has sent."""
+    """Add a contract with a slot, a balance, and an account with a nonce."""
     chain.ask("anvil_setCode", SOMEBODY, RETURNS_SLOT)
     chain.ask("anvil_setStorageAt", SOMEBODY, "0x1", WORD)
     chain.ask("anvil_setBalance", SOMEBODY, "0x1234")
     call = {"from": FIRST, "to": SOMEBODY, "value": "0x1", "data": "0x"}
     sent = chain.ask("eth_sendTransaction", call)
-    # anvil mines after its response; what it has not mined is not in its file.
+    # anvil mines after its response; unmined transactions are not in its file.
     until(lambda: chain.ask("eth_getTransactionReceipt", sent) is not None, "it is mined")
 
 
 def check(chain: Running) -> None:
-    """See that it has all of that."""
+    """Check for all of that."""
     assert chain.ask("eth_getCode", SOMEBODY, "latest") == RETURNS_SLOT
     assert chain.ask("eth_call", {"to": SOMEBODY}, "latest") == WORD
     assert chain.ask("eth_getBalance", SOMEBODY, "latest") == "0x1235"
     assert chain.ask("eth_getTransactionCount", FIRST, "latest") == "0x1"
-    # It goes on from there.
+    # The chain continues from there.
     sent = chain.ask("eth_sendTransaction", {"from": FIRST, "to": SOMEBODY, "value": "0x1"})
     receipt = cast("dict[str, Any]", chain.ask("eth_getTransactionReceipt", sent))
     assert receipt["status"] == "0x1"

@@ -27,7 +27,7 @@ def test_nodes_take_turns_and_those_that_fail_rest() -> None:
 
 @asynccontextmanager
 async def node(name: bytes) -> AsyncIterator[str]:
-    """A server that sends its name, and echoes until the client ends or says end."""
+    """A server that sends its name, and echoes until the client ends or sends end."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(name)
@@ -48,7 +48,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def said(port: int, *sent: bytes) -> bytes:
-    """All that a connection gives, after each text was echoed."""
+    """The whole output of a connection, after each text was echoed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     found = b""
     for text in sent:

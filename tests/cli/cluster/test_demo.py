@@ -22,7 +22,7 @@ USED = (*range(6), *range(10, 13), *range(40, 43), 60)
 
 
 def free_ports() -> int:
-    """The first of ports that nobody has, below those that the system gives to clients."""
+    """The first of several free ports, below the range that the system gives to clients."""
 
     def found() -> int | None:
         base = SystemRandom().randrange(20_000, 32_000, 100)
@@ -36,7 +36,7 @@ def free_ports() -> int:
 
 
 def commit(port: int, least: int = 0) -> int | None:
-    """The commit of a response, if one comes that is far enough."""
+    """The commit of a response, if one arrives that is high enough."""
     try:
         reply = exchange(f"127.0.0.1:{port}", "/", ASKED, {"Foreblock-Min-Commit": str(least)})
     except (OSError, HTTPException):

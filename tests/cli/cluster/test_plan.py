@@ -1,4 +1,4 @@
-"""The plan of a cluster: every port once, every setting known, every node told of the others."""
+"""The plan of a cluster: unique ports, valid settings, all nodes connected."""
 
 from pathlib import Path
 

@@ -133,7 +133,7 @@ def test_a_log_is_begun_anew_and_nothing_else_fits_it(server: NatsServer, data: 
             assert (found.message.before, found.message.body) == (before, b"")
 
     asyncio.run(follow())
-    # And again, in an epoch above.
+    # And again, in a higher epoch.
     assert told("begin", data, f"--log={server.url}", "--yes")["epoch"] == 9
 
 

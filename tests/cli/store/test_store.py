@@ -1,4 +1,4 @@
-"""`foreblock store` as a person or a script meets it, and the examples of its page."""
+"""`foreblock store` for people and scripts, and the examples of its page."""
 
 import json
 import os
@@ -177,7 +177,7 @@ def test_a_service_that_reads_goes_on_with_the_compacted_store(imported: Path) -
 
 
 def has_open(supervisor: int, inode: int) -> bool:
-    """Whether a child of the process has opened the file."""
+    """Return whether a child of the process has opened the file."""
     for children in Path(f"/proc/{supervisor}/task").glob("*/children"):
         for pid in children.read_text("ascii").split():
             for file in Path(f"/proc/{pid}/fd").glob("*"):

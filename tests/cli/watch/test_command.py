@@ -1,4 +1,4 @@
-"""`foreblock watch` as a person or a script meets it."""
+"""`foreblock watch` for people and scripts."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What is made of readings: growth, rates, alerts."""
+"""Values derived from readings: growth, rates, alerts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +69,9 @@ def test_a_reorganisation_replaces_blocks() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4), max_size=60))
 def test_every_transaction_is_counted_once(blocks: list[list[int]]) -> None:
-    """Blocks that grow step by step, and are sealed as they are: as much grows as there is."""
+    """Blocks that grow step by step, and are sealed unchanged: the total growth equals
+    their size.
+    """
     history = History()
     history.add(reading(block(0)), 0.0)
     latest, total, grown = block(0), 0, 0

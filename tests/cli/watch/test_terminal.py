@@ -1,4 +1,4 @@
-"""`foreblock watch` in a terminal: a pseudo-terminal that a person might sit at."""
+"""`foreblock watch` in a pseudo-terminal."""
 
 import fcntl
 import os
@@ -22,10 +22,10 @@ from support.servers.waiting import PATIENCE, until
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 HOME = "\x1b[H"
-ENTERS, LEAVES = "\x1b[?1049h", "\x1b[?1049l"  # the other screen, and back
+ENTERS, LEAVES = "\x1b[?1049h", "\x1b[?1049l"  # the alternate screen, and back
 
 
-# A session's first process that opens a terminal has it as its own, and gets its Ctrl-C.
+# The first process of a session that opens a terminal controls it, and receives its Ctrl-C.
 BEGIN = """
 import os, runpy, sys
 os.open(os.ttyname(0), os.O_RDWR)
@@ -34,7 +34,7 @@ runpy.run_module("foreblock", run_name="__main__", alter_sys=True)
 
 
 class Terminal:
-    """A window and the program in it."""
+    """A window and its program."""
 
     def __init__(self, process: subprocess.Popen[bytes], side: int) -> None:
         self.process = process
@@ -54,7 +54,7 @@ class Terminal:
         return self._said.decode("utf-8", "replace")
 
     def frame(self) -> list[str]:
-        """The lines of the last whole picture."""
+        """The lines of the last complete picture."""
         pictures = self.said.split(HOME)
         text = pictures[-2] if len(pictures) > 2 else ""
         return [line.rstrip("\r") for line in ESCAPES.sub("", text).split("\n")]
@@ -99,7 +99,7 @@ def watching(urls: Sequence[str], columns: int = 100, lines: int = 30) -> Iterat
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A chain that gains a transaction with every look."""
+    """A chain that gains a transaction with every poll."""
     looks = {"latest": 0, "pending": 0}
 
     def moving(params: list[Any]) -> object:
