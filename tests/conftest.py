@@ -1,4 +1,4 @@
-"""What tests share: the chains they import, and where those lie."""
+"""Shared fixtures: the imported chains, and their files."""
 
 import gc
 import os
@@ -37,7 +37,7 @@ run_faster.derive_seeds_once()
 gc.disable()  # until the tests are collected, as modules and tests are no garbage
 
 
-# As by default, but rich takes tens of milliseconds for a traceback.
+# The default, except that rich takes tens of milliseconds for a traceback.
 LOG_PROCESSORS: list[structlog.typing.Processor] = [
     structlog.processors.add_log_level,
     structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
@@ -68,7 +68,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
-    """What configures logging does so for all tests after it, and loggers keep what they found."""
+    """Restore logging: its configuration affects all later tests, and loggers cache it."""
     structlog.configure(processors=LOG_PROCESSORS)
     yield
     for_good = structlog.get_config()["cache_logger_on_first_use"]
@@ -84,7 +84,7 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def conformance() -> Path:
-    """The folder of the published chain; only what replays it is skipped where it is not."""
+    """The folder of the published chain; tests that replay it are skipped without it."""
     named = os.environ.get("FOREBLOCK_CONFORMANCE")
     folder = Path(named) if named else CHECKOUT.parent / "shared" / "conformance"
     if not (folder / "chain.rlp").is_file():
@@ -94,7 +94,7 @@ def conformance() -> Path:
 
 @dataclass(frozen=True)
 class ChainFiles:
-    """A chain as it lies in a folder: what `foreblock import` is given."""
+    """The files of a chain in a folder: the input of `foreblock import`."""
 
     genesis: Path
     chain: Path
@@ -132,7 +132,7 @@ def example() -> ChainFiles:
 
 @pytest.fixture(scope="session")
 def long_chain(tmp_path_factory: pytest.TempPathFactory) -> ChainFiles:
-    """A chain made here for tests that need some chain: 54 blocks through every fork."""
+    """A generated chain for tests without special requirements: 54 blocks through every fork."""
     folder = tmp_path_factory.mktemp("long")
     made.write(folder)
     return ChainFiles(folder / "genesis.json", folder / "chain.rlp", folder / "head.json")
@@ -165,7 +165,7 @@ def preconf(long_ledger: Ledger) -> Iterator[Asker]:
 
 @pytest.fixture(scope="session")
 def ethereum(long_ledger: Ledger) -> Iterator[Asker]:
-    """A client of the long chain as other nodes answer."""
+    """A client of the long chain with the responses of other nodes."""
     with asker(long_ledger, "ethereum") as client:
         yield client
 
@@ -174,7 +174,7 @@ def ethereum(long_ledger: Ledger) -> Iterator[Asker]:
 def published_ledger(
     published: ChainFiles, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ledger]:
-    """The published chain, opened for reading: for what is published about it, and no more."""
+    """The published chain, opened for reading: only for comparison with published data."""
     with imported(published, tmp_path_factory.mktemp("published") / "store") as ledger:
         yield ledger
 
@@ -188,6 +188,6 @@ def published_preconf(published_ledger: Ledger) -> Iterator[Asker]:
 
 @pytest.fixture(scope="session")
 def published_ethereum(published_ledger: Ledger) -> Iterator[Asker]:
-    """A client of the published chain as other nodes answer."""
+    """A client of the published chain with the responses of other nodes."""
     with asker(published_ledger, "ethereum") as client:
         yield client

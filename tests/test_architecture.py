@@ -1,4 +1,4 @@
-"""Every file that ARCHITECTURE.md names exists."""
+"""Every file named in ARCHITECTURE.md exists."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ FILE = re.compile(r"`([\w./]+\.(?:py|rs|md|sh))(?:::(\w+))?`")
 
 
 def test_named_files_and_tests_exist() -> None:
-    """A path is relative to the package, to the checkout, or names a file beside the one before."""
+    """A path is relative to the package, to the checkout, or to the folder of the previous file."""
     folder = CHECKOUT
     missing = []
     for path, test in FILE.findall(PAGE.read_text("utf-8")):

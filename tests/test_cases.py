@@ -1,9 +1,8 @@
-"""Conversations in `tests/cases`, over the example chain: every reply is as its file has it.
+"""Conversations in `tests/cases`, over the example chain: every reply equals that in its file.
 
-A file holds for both dialects, or for the one that its name ends in: `gap.preconf.io`.
-Replies are held to the letter, messages included. Those of `eth_simulateV1` in `ethereum`
-are what geth 1.17.2 answers over the same chain, but for what docs/simulate-differences.md
-lists.
+A file applies to both dialects, or to the one at the end of its name: `gap.preconf.io`. Replies are
+compared literally, including messages. Those of `eth_simulateV1` in `ethereum` are geth 1.17.2's
+responses over the same chain, except for the differences in docs/simulate-differences.md.
 """
 
 from collections.abc import Iterator
@@ -21,11 +20,11 @@ from support.each_case import each_case
 from support.servers.asking import Asker, asker
 
 CASES = read_cases(CHECKOUT / "tests" / "cases")
-LITERALLY = ReplayRules("ethereum", messages=True)  # as it is written, in whichever dialect
+LITERALLY = ReplayRules("ethereum", messages=True)  # unchanged, in either dialect
 
 
 def dialects(case: Case) -> tuple[Dialect, ...]:
-    """The dialects that a case is for."""
+    """The dialects of a case."""
     named = case.name.rpartition(".")[2]
     return tuple(each for each in DIALECTS if each == named) or DIALECTS
 

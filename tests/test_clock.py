@@ -1,4 +1,4 @@
-"""Clocks: the machine's, and one that tests drive."""
+"""Clocks: the machine's, and a driven one."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The docs say what is so: examples run, and tables are complete."""
+"""The docs are correct: examples run, and tables are complete."""
 
 import inspect
 import json
@@ -50,7 +50,7 @@ OF_OTHER_CHAINS = (
 
 
 def commands(group: VerbGroup, prefix: str = "foreblock") -> dict[str, click.Command]:
-    """Every verb by its full name."""
+    """All commands by full name."""
     found: dict[str, click.Command] = {}
     for name, command in group.verbs().items():
         found[f"{prefix} {name}"] = command
@@ -113,12 +113,12 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
         assert request is not None, f"{name} has no example"
         assert json.loads(request[1])["method"] == name
         answer = json.loads(preconf.reply(request[1].encode()).body)
-        # These are shown on a chain that has what they need, or say what it has not.
+        # These run on a chain with their prerequisites, or report the missing one.
         assert "result" in answer or name in OF_OTHER_CHAINS, answer
 
 
 def runnable(text: str) -> list[tuple[str, list[str]]]:
-    """The commands marked to be run, each with the output that the docs show."""
+    """The runnable commands of the docs, each with its documented output."""
     blocks = re.findall(r"<!-- run -->\n```console\n(.*?)```", text, flags=re.DOTALL)
     examples = []
     for block in blocks:

@@ -20,7 +20,7 @@ FACTS = {
 
 
 def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
-    """An exception of this class, the facts that it needs given in order."""
+    """An exception of this class, with its fields in order."""
     needed = [each for each in kind.__match_args__ if not hasattr(kind, each)]
     kinds = {
         name: of for each in kind.__mro__ for name, of in inspect.get_annotations(each).items()

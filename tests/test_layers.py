@@ -1,7 +1,7 @@
-"""Imports point down: each part of the package names the parts it may import.
+"""Imports point down: each part of the package lists the parts it may import.
 
-Parts are the folders of the package, those of `ledger` each by itself, and the modules of
-the ground floor. They stand in the order of the table: none imports one that comes later.
+Parts are the folders of the package, those of `ledger` separately, and the modules of the ground
+floor. In the order of the table, no part imports a later one.
 """
 
 import ast
@@ -16,7 +16,7 @@ from support.each_case import each_case
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "foreblock"
 
-# Each part, and the parts it may import, besides itself.
+# Each part, and the other parts it may import.
 BELOW = {
     # The ground floor.
     "errors": "_engine",
@@ -27,11 +27,11 @@ BELOW = {
     "starting": "",
     "secret_urls": "",
     "types": "_engine",
-    # What is counted, by every process.
+    # Counters, in every process.
     "metrics": "_engine clock",
     # The status of a network: as data, text and metrics.
     "status": "metrics",
-    # How a worker shares its time, and what it serves; nothing of Ethereum.
+    # Scheduling in a worker, and its server; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "backoff clock errors status types",
     "settings": "errors scheduling secret_urls",
@@ -65,7 +65,7 @@ BELOW = {
     ),
     # Public chains as data.
     "chains": "errors primitives ledger/genesis ledger/rules",
-    # Where blocks come from.
+    # The sources of blocks.
     "upstream": (
         "backoff clock errors feed lru_cache primitives secret_urls status types ledger/rules"
     ),
@@ -85,13 +85,13 @@ BELOW = {
         "backoff bus clock errors feed log metrics settings snapshot sources status"
         " ledger/building ledger/genesis ledger/storage"
     ),
-    # Where answers go.
+    # The destinations of responses.
     "methods": (
         "_engine bus errors lru_cache primitives scheduling settings types"
         " ledger/calls ledger/reading ledger/rules"
         " ledger/storage ledger/tracing"
     ),
-    # A public chain, followed without a node of it: what its writer and its workers do.
+    # A public chain, followed without its own node: writer and workers.
     "follow": (
         "backoff bus chains clock errors feed lru_cache methods metrics primitives rpc scheduling"
         " secret_urls settings sources status types upstream"
@@ -106,7 +106,7 @@ BELOW = {
         " sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),
-    # What people start.
+    # Programs.
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (
         "_engine clock errors feed primitives sequencer service settings types upstream"
@@ -122,19 +122,19 @@ BELOW = {
 
 
 def imports(source: str) -> Iterator[str]:
-    """The modules of foreblock that a source imports, and names from them, with dots."""
+    """The modules of foreblock imported by a source, and names from them, with dots."""
     return imported_by(parsed(source))
 
 
 @cache
 def parsed(source: str) -> Sequence[ast.stmt]:
-    """The imports and the classes of a source, wherever they are in it."""
+    """The imports and the classes of a source, at any depth."""
     kinds = ast.Import | ast.ImportFrom | ast.ClassDef
     return [node for node in statements(ast.parse(source)) if isinstance(node, kinds)]
 
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements within a node; expressions, of which there are many more, hold none."""
+    """The statements within a node; expressions, which are far more numerous, contain none."""
     for block in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(node, block, ()):
             if isinstance(inner, ast.stmt):
@@ -156,7 +156,7 @@ def imported_by(nodes: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def part(module: str) -> str | None:
-    """The part of the package that a dotted name belongs to; none outside the package."""
+    """The part of the package that a dotted name belongs to; None outside the package."""
     match module.split("."):
         case ["foreblock", "ledger", folder, *_] if f"ledger/{folder}" in BELOW:
             return f"ledger/{folder}"
@@ -167,7 +167,7 @@ def part(module: str) -> str | None:
 
 
 def modules() -> list[tuple[str, Path]]:
-    """Every module of the package by its dotted name, the package itself left out."""
+    """All modules of the package by dotted name, without the package itself."""
     paths = sorted(PACKAGE.rglob("*.py"))
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
     return [(n, path) for n, path in zip(names, paths, strict=True) if n != "foreblock.__init__"]
@@ -214,7 +214,7 @@ RULES = [
 
 @each_case("path", RULES, ids=lambda path: path.stem)
 def test_rules_do_no_input_or_output(path: Path) -> None:
-    """Rules take values and give values: no files, clocks, randomness or stores."""
+    """Rules are pure functions: no files, clocks, randomness or stores."""
     source = path.read_text("utf-8")
     forbidden = {"os", "pathlib", "io", "time", "random", "socket", "subprocess", "asyncio"}
     assert not forbidden & {name.split(".")[0] for name in imports(source)}
@@ -223,13 +223,13 @@ def test_rules_do_no_input_or_output(path: Path) -> None:
 
 
 def of_the_engine(path: Path) -> set[str]:
-    """The names of the engine that a module imports."""
+    """The engine's names that a module imports."""
     found = imports(path.read_text("utf-8"))
     return {name.split(".")[2] for name in found if name.startswith("foreblock._engine.")}
 
 
 def stubs(*chapters: str) -> set[str]:
-    """The names that chapters of the engine's stub define."""
+    """The names defined in chapters of the engine's stub."""
     sources = (PACKAGE / "_engine" / f"{chapter}.pyi" for chapter in chapters)
     return {
         node.name
@@ -240,7 +240,7 @@ def stubs(*chapters: str) -> set[str]:
 
 
 def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
-    """Anybody has its values from `types`, and the benchmarks measure its operations."""
+    """All parts may use its values from `types`, and the benchmarks measure its operations."""
     values = stubs("abi", "codec", "transactions") | {
         "Account",
         "Allowance",
@@ -270,7 +270,7 @@ def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-# Class names with two meanings, and both of them.
+# Class names with two meanings, and the two modules.
 SHARED_NAMES = {
     "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
     "FastPath": "the fast path of the engine; the part of it that the server calls",

@@ -14,7 +14,7 @@ def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
     for key, text in texts.items():
         kept.keep(key, text)
     assert all(kept.get(key) is text for key, text in texts.items())
-    kept.get(b"a")  # asked for last, so it stays longest
+    kept.get(b"a")  # most recently used, so it stays longest
     kept.keep(4, Text(20))
     assert kept.get(b"b") is None
     assert kept.get(b"a") is texts[b"a"]

@@ -1,4 +1,4 @@
-"""No secret of a URL survives, wherever in it or in a text it stands."""
+"""Secrets in URLs are removed at every position, in URLs and in texts."""
 
 from urllib.parse import quote, urlsplit
 

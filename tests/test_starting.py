@@ -1,4 +1,4 @@
-"""What processes load at their start, and what they leave for later."""
+"""The modules loaded by processes at their start, and the deferred ones."""
 
 import gc
 import subprocess
@@ -10,7 +10,7 @@ from foreblock.cli import main
 from foreblock.server.process import spare_from_collection
 from support.servers.dev_processes import package_environment
 
-# What takes long to load, and what a process that serves does not need.
+# Modules that load slowly, and modules that a serving process does not need.
 LATER = {"rich", "pygments", "foreblock.sources.feed_network"}
 
 
@@ -29,7 +29,7 @@ def test_a_process_loads_what_it_needs(module: str) -> None:
     loaded, rich = done.stdout.splitlines()
     assert "structlog" in loaded.split()
     assert not LATER & set(loaded.split())
-    assert "rich" in rich  # it can still be had
+    assert "rich" in rich  # still available
 
 
 def test_processes_that_serve_collect_no_garbage_before_they_are_ready() -> None:

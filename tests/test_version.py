@@ -1,4 +1,4 @@
-"""The version stands in one place, Cargo.toml; everything else that names it reads it there."""
+"""The version is defined in Cargo.toml; all other uses read it there."""
 
 import re
 import tomllib

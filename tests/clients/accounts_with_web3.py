@@ -1,4 +1,4 @@
-"""web3.py with the accounts of the node: it sends and signs through them, and checks it.
+"""web3.py with the accounts of the node: sends and signs through them, and verifies the result.
 
     python accounts_with_web3.py URL POSITION
 

@@ -2,9 +2,9 @@
 
     python api_with_web3.py URL PRIVATE_KEY [SCENARIO ...]
 
-The scenarios and their accounts are those of api_with_viem.mjs, which says more; what is
-subscribed to is in subscribe_with_web3.py. At the path /eth web3.py is used as it comes, else
-its default block is `pending`.
+The scenarios and their results are those of api_with_viem.mjs, which documents them; subscriptions
+are in subscribe_with_web3.py. At the path /eth web3.py has its defaults, otherwise its default
+block is `pending`.
 """
 
 import sys
@@ -30,7 +30,7 @@ POLL = 0.02
 
 
 def until(condition: Callable[[], T]) -> T:
-    """What the condition gives once it gives something."""
+    """Return the result of the condition once it is truthy."""
     while not (found := condition()):
         time.sleep(POLL)
     return found
@@ -47,7 +47,7 @@ def values_of(events: Json) -> list[int]:
 
 @dataclass(frozen=True)
 class Given:
-    """A client, an account that it signs for, and the newest block that it reads."""
+    """A client, an account with its key, and the newest block."""
 
     w3: Web3
     us: str
@@ -57,13 +57,13 @@ class Given:
         return self.w3.eth.wait_for_transaction_receipt(sent, poll_latency=POLL)
 
     def deploy(self) -> Json:
-        """A token of its own, whose deployer has a thousand units."""
+        """Deploy a token, whose deployer has a thousand units."""
         factory = self.w3.eth.contract(abi=CONTRACT["abi"], bytecode=CONTRACT["initCode"])
         address = self.receipt_of(factory.constructor().transact())["contractAddress"]
         return self.w3.eth.contract(address, abi=CONTRACT["abi"])
 
     def transfer(self, token: Json, to: str, value: int) -> Json:
-        """Transfers units of the token, and gives the receipt."""
+        """Transfer units of the token, and return the receipt."""
         return self.receipt_of(token.functions.transfer(to, value).transact())
 
     def sealed(self, receipt: Json) -> Json:
@@ -146,7 +146,7 @@ def heads(given: Given) -> Json:
 
 
 def chained(blocks: Json) -> Json:
-    """Whether blocks follow each other, by hash and by number."""
+    """Return whether blocks are consecutive, by hash and by number."""
     pairs = list(pairwise(blocks))
     return {
         "chained": all(second["parentHash"] == first["hash"] for first, second in pairs),

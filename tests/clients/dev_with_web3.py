@@ -1,9 +1,9 @@
-"""web3.py as an application uses it, against a network of `foreblock dev`.
+"""web3.py in an application, against a network of `foreblock dev`.
 
     python dev_with_web3.py URL PRIVATE_KEY [SCENARIO ...]
 
-The scenarios and their accounts are those of dev_with_viem.mjs, which says more. web3.py
-reads at `latest` unless told otherwise; here its default block is `pending`.
+The scenarios and their results are those of dev_with_viem.mjs, which documents them. web3.py reads
+at `latest` by default; here its default block is `pending`.
 """
 
 import statistics
@@ -83,7 +83,7 @@ MULTICALL_ABI = [
 
 @dataclass(frozen=True)
 class Given:
-    """What every scenario has: a connection, and an account that it signs for."""
+    """The environment of every scenario: a connection, and an account with its key."""
 
     w3: Web3
     account: Json
@@ -95,32 +95,32 @@ def nobody() -> str:
 
 
 def until(condition: Callable[[], T | None]) -> T:
-    """What the condition gives once it gives something."""
+    """Return the result of the condition once it is truthy."""
     while not (found := condition()):
         time.sleep(0.01)
     return found
 
 
 def block_begins(w3: Web3) -> None:
-    """Wait until a block begins, so that what follows has its two seconds."""
+    """Wait until a block begins, so that the next steps have its two seconds."""
     number = w3.eth.get_block("pending")["number"]
     until(lambda: w3.eth.get_block("pending")["number"] > number)
 
 
 def receipt_of(w3: Web3, hash: Json) -> Json:
-    """The receipt, as soon as there is one."""
+    """The receipt, as soon as it is available."""
     return w3.eth.wait_for_transaction_receipt(hash, poll_latency=0.01)
 
 
 def deploy(w3: Web3) -> Json:
-    """A token of its own, whose deployer has a thousand units."""
+    """Deploy a token, whose deployer has a thousand units."""
     factory = w3.eth.contract(abi=CONTRACT["abi"], bytecode=CONTRACT["initCode"])
     receipt = receipt_of(w3, factory.constructor().transact())
     return w3.eth.contract(receipt["contractAddress"], abi=CONTRACT["abi"])
 
 
 def status(receipt: Json) -> str:
-    """As viem says it."""
+    """In viem's form."""
     return "success" if receipt["status"] == 1 else "reverted"
 
 
@@ -319,7 +319,7 @@ def transfer_of_one_wei(w3: Web3, to: str, nonce: int) -> Json:
 
 
 def unsigned(request: Json) -> bytes:
-    """A transaction of type 2 as it is before it is signed."""
+    """A transaction of type 2 before signing."""
     *numbers, to, value = request.values()
     fields: Json = [*numbers, bytes.fromhex(to[2:]), value, b"", []]
     encoded: bytes = rlp.encode(fields)
@@ -332,7 +332,7 @@ def signed(given: Given, request: Json) -> bytes:
 
 
 def latency(given: Given) -> Json:
-    """Milliseconds from a send to its balance at `pending`; sends fall all over the interval."""
+    """Milliseconds from a send to its balance at `pending`; sends are spread over the interval."""
     w3 = given.w3
     nonce = w3.eth.get_transaction_count(given.account.address)
     took = []

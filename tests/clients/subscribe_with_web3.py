@@ -2,8 +2,8 @@
 
     python subscribe_with_web3.py URL PRIVATE_KEY [SCENARIO ...]
 
-The scenarios and their accounts are those of api_with_viem.mjs, which says more. web3.py
-brings each notification to a handler, here until it has seen enough.
+The scenarios and their results are those of api_with_viem.mjs, which documents them. web3.py passes
+each notification to a handler, here until it has enough.
 """
 
 import asyncio
@@ -34,19 +34,19 @@ async def receipt_of(w3: AsyncWeb3, sent: Json) -> Json:
 
 
 async def deploy(w3: AsyncWeb3) -> Json:
-    """A token of its own, whose deployer has a thousand units."""
+    """Deploy a token, whose deployer has a thousand units."""
     factory = w3.eth.contract(abi=CONTRACT["abi"], bytecode=CONTRACT["initCode"])
     receipt = await receipt_of(w3, await factory.constructor().transact())
     return w3.eth.contract(receipt["contractAddress"], abi=CONTRACT["abi"])
 
 
 async def transfer(w3: AsyncWeb3, token: Json, value: int) -> Json:
-    """Transfers units of the token, and gives the receipt."""
+    """Transfer units of the token, and return the receipt."""
     return await receipt_of(w3, await token.functions.transfer(nobody(), value).transact())
 
 
 async def sealed(w3: AsyncWeb3, receipt: Json) -> None:
-    """Waits until the block of a receipt is sealed."""
+    """Wait until the block of a receipt is sealed."""
     while await w3.eth.block_number < receipt["blockNumber"]:  # noqa: ASYNC110, it is elsewhere
         await asyncio.sleep(POLL)
 
@@ -57,7 +57,7 @@ async def collected(
     enough: Callable[[list[Json]], bool],
     meanwhile: Awaitable[object] | None = None,
 ) -> list[Json]:
-    """What a subscription brings until that is enough, while something else is done."""
+    """Collect the notifications of a subscription during an action, until they are enough."""
     seen: list[Json] = []
 
     async def handle(context: Json) -> None:
@@ -100,7 +100,7 @@ async def pool(w3: AsyncWeb3) -> Json:
     sent: list[Json] = []
 
     async def send() -> None:
-        for _ in range(2):  # by the time of the second, the first is known here
+        for _ in range(2):  # at the second one, the first is known here
             sent.append(await w3.eth.send_transaction({"to": nobody(), "value": 1}))
             await receipt_of(w3, sent[-1])
 

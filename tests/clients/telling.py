@@ -1,4 +1,4 @@
-"""What scenarios found, printed as one JSON object: numbers as decimal texts, hex in lower case."""
+"""Results of scenarios, printed as one JSON object: numbers as decimal texts, hex in lower case."""
 
 import json
 import sys
@@ -9,17 +9,17 @@ Json = Any
 
 
 def tell(scenarios: Mapping[str, Callable[..., Json]], named: Sequence[str], given: Json) -> None:
-    """Run the named scenarios, or all, and print their accounts."""
+    """Run the named scenarios, or all, and print their results."""
     show({name: scenarios[name](given) for name in named or scenarios})
 
 
 def show(accounts: Json) -> None:
-    """Print accounts."""
+    """Print results."""
     sys.stdout.write(json.dumps(plainly(accounts)) + "\n")
 
 
 def plainly(value: Json) -> Json:
-    """The account as every library gives it."""
+    """A result in a form common to all libraries."""
     match value:
         case bool() | None:
             return value

@@ -1,6 +1,6 @@
 """viem, ethers and web3.py send and sign through the accounts of `foreblock dev`.
 
-What is signed is verified by each library itself.
+Each library verifies the signatures itself.
 """
 
 import gzip

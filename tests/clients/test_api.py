@@ -1,9 +1,9 @@
-"""Logs, filters, subscriptions, proofs, access lists and traces, as libraries use them.
+"""Logs, filters, subscriptions, proofs, access lists and traces, as used by libraries.
 
-`make clients` installs the libraries beside this file and runs this. One chain of `foreblock
-dev` serves all, over HTTP and WebSocket, at `/` and at `/eth`; each program has a development
-account of its own, and several run at a time. What they find is the same for every library,
-and here is what it must be; `docs/clients.md` says which path suits which library.
+`make clients` installs the libraries in this folder and runs this. One chain of `foreblock dev`
+serves all, over HTTP and WebSocket, at `/` and at `/eth`; each program has a separate development
+account, and several run at a time. Their results are the same for every library, and this file has
+the expected ones; `docs/clients.md` says which path suits which library.
 """
 
 import json
@@ -64,7 +64,7 @@ EXPECTED: dict[str, object] = {
         "place": [],
         "block": True,
     },
-    # Nothing that is read at `latest` after a receipt is older than the receipt.
+    # A read at `latest` after a receipt is never older than the receipt.
     "ordinary": {
         "code": True,
         "reads": ["1", "3", "6"],
@@ -78,7 +78,7 @@ WATCHED = ["watchEvent", "watchContract", "heads", "pool"]
 
 
 class Case(NamedTuple):
-    """A program of a library, where it connects to, and what it does there."""
+    """A program of a library, its endpoint, and its scenarios."""
 
     library: str
     program: tuple[str, ...]
@@ -119,7 +119,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def found() -> Iterator[list[Future[str]]]:
-    """What each program prints."""
+    """The output of each program."""
     keys = ["0x" + each.secret.hex() for each in dev_accounts(TEST_MNEMONIC, len(CASES))]
     options = ("--test-listen=", "--block-time=1", f"--accounts={len(CASES)}")
     with dev_chain(*options) as dev, ThreadPoolExecutor(AT_ONCE) as pool:

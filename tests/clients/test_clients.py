@@ -1,6 +1,6 @@
-"""What applications use, unmodified, over a chain of this checkout: viem and web3.py.
+"""Unmodified client libraries with a chain of this checkout: viem and web3.py.
 
-`make clients` installs both beside this file and runs this.
+`make clients` installs both in this folder and runs this.
 """
 
 import json
@@ -33,7 +33,7 @@ FAILURES = [
     told("InsufficientBalance", ALICE, "1000", "5000"),
     told("Error", "not today"),
     told("Panic", "1"),
-    None,  # a revert that says nothing
+    None,  # a revert without data
     None,  # the opcode INVALID
 ]
 IN_BOTH = {
@@ -84,7 +84,7 @@ IN_VIEM = {
                 "result": None,
                 "told": told("InsufficientBalance", ALICE, "600", "4000"),
             },
-            {"status": "success", "result": None, "told": None},  # asked for without an ABI
+            {"status": "success", "result": None, "told": None},  # requested without an ABI
         ],
     },
     "assetChanges": [
@@ -106,8 +106,8 @@ IN_VIEM = {
         },
     ],
 }
-# One result for each block asked for, which is what viem expects; in `ethereum`, as with
-# other nodes, blocks that fill the gap come in between and viem fails on them.
+# One result per requested block, as viem expects; in `ethereum`, as on other nodes, blocks that
+# fill the gap come in between, and viem fails on them.
 IN_VIEM_AND_PRECONF = {
     "gap": [{"number": "20", "calls": "1"}, {"number": "21", "calls": "0"}],
 }
@@ -117,17 +117,17 @@ IN_VIEM_AND_PRECONF = {
 def service(
     example: ChainFiles, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[tuple[str, str]]:
-    """A dialect, and the URL of a service over the example chain that speaks it."""
+    """A dialect, and the URL of a service over the example chain in it."""
     store = tmp_path_factory.mktemp("clients") / "store"
     import_files(example.genesis, example.chain, store, example.fork_choice, lambda _: None)
-    # viem asks for balances by code that it deploys and runs in one call.
+    # viem requests balances by code that it deploys and runs in one call.
     options = ["--workers=1", f"--dialect={request.param}", "--call-create=true"]
     with serving(store, options) as running:
         yield request.param, running.url
 
 
 def accounts(library: str, url: str, scenarios: dict[str, Any]) -> Any:  # noqa: ANN401, it is JSON
-    """What a library made of these scenarios."""
+    """The results of these scenarios with a library."""
     return json.loads(run(library, SCRIPTS[library], url, *scenarios))
 
 

@@ -1,8 +1,8 @@
-"""What applications use, unmodified, on a chain of `foreblock dev`: viem, ethers and web3.py.
+"""Unmodified client libraries on a chain of `foreblock dev`: viem, ethers and web3.py.
 
-`make clients` installs them beside this file and runs this. One chain serves all, and each
-library has a development account of its own. The accounts that scenarios give are the same
-for every library, and here is what they must be.
+`make clients` installs them in this folder and runs this. One chain serves all, and each library
+has a separate development account. The results of scenarios are the same for every library, and
+this file has the expected ones.
 """
 
 import json
@@ -39,7 +39,7 @@ EXPECTED: dict[str, object] = {
         "preconfirmed": {
             "status": "success",
             "gasUsed": "21000",
-            "ahead": "1",  # the receipt names a block that has not sealed
+            "ahead": "1",  # the receipt names a block that is not sealed yet
             "balances": [ETHER, "0"],  # at pending and at latest, in one snapshot
             "nonces": ["1", "0"],
         },
@@ -85,7 +85,7 @@ IN_VIEM: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    """One that lets a call leave out `to`, which viem's deployless calls do.
+    """A network on which calls may omit `to`, as in viem's deployless calls.
 
     Prices of L1 are known from block 1 on.
     """
@@ -95,7 +95,7 @@ def network() -> Iterator[Network]:
 
 
 def accounts(network: Network, library: str, *scenarios: str, scheme: str = "http") -> object:
-    """What a library made of these scenarios."""
+    """The results of these scenarios with a library."""
     script, position = SCRIPTS[library], list(SCRIPTS).index(library)
     key = dev_accounts(TEST_MNEMONIC, len(SCRIPTS))[position].secret
     url = network.url.replace("http", scheme)
@@ -126,5 +126,5 @@ def test_a_send_is_soon_readable_at_pending(
     assert isinstance(found, dict)
     with capsys.disabled():
         print(f" {library}: {found['latency']} ms at the median of 30 sends ", end="")  # noqa: T201
-    if REQUIRED:  # by who lets the machine do nothing else
+    if REQUIRED:  # only on an otherwise idle machine
         assert int(found["latency"]) <= GOAL_MS

@@ -1,4 +1,4 @@
-"""The examples of docs/clients.md, run as they stand on a chain of `foreblock dev`."""
+"""The examples of docs/clients.md, run unchanged on a chain of `foreblock dev`."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""cast and forge on a chain of `foreblock dev`: what they ask for beside balances and calls.
+"""cast and forge on a chain of `foreblock dev`: requests beyond balances and calls.
 
-`make clients` installs both and runs this. They read nonces and state at `latest` after a
-receipt, so they are used at the path /eth, as an ordinary node; a subscription needs ws.
+`make clients` installs both and runs this. They read nonces and state at `latest` after a receipt,
+so they are used at the path /eth, as with an ordinary node; a subscription needs ws.
 """
 
 import json
@@ -29,7 +29,7 @@ ACCOUNTS = 8
 
 
 class Wallet:
-    """An account, and what cast and forge do with it at an endpoint."""
+    """An account, and its use by cast and forge at an endpoint."""
 
     def __init__(self, network: Network, number: int) -> None:
         account = dev_accounts(TEST_MNEMONIC, ACCOUNTS)[number]
@@ -38,20 +38,20 @@ class Wallet:
         self.key = "--private-key=0x" + account.secret.hex()
 
     def cast(self, *arguments: str) -> str:
-        told = {"FOUNDRY_NETWORK": "optimism"}  # else `run` stumbles over deposits
+        told = {"FOUNDRY_NETWORK": "optimism"}  # otherwise `run` fails on deposits
         return run("cast", *arguments, url=self.url, variables=told).strip()
 
     def ask(self, *arguments: str) -> Any:  # noqa: ANN401, it is JSON
         return json.loads(self.cast(*arguments))
 
     def send(self, *arguments: str) -> Any:  # noqa: ANN401, it is JSON
-        """The receipt of a transaction, which has not failed."""
+        """The receipt of a successful transaction."""
         receipt = self.ask("send", "--json", self.key, *arguments)
         assert receipt["status"] == "0x1"
         return receipt
 
     def deploy(self) -> str:
-        """A token of its own, whose deployer has a thousand units."""
+        """Deploy a token, whose deployer has a thousand units."""
         address: str = self.send("--create", TOKEN["initCode"])["contractAddress"]
         return address
 
@@ -77,7 +77,7 @@ def numbers() -> Iterator[int]:
 
 @pytest.fixture
 def wallet(network: Network, numbers: Iterator[int]) -> Wallet:
-    """One that no other test uses."""
+    """A wallet that no other test uses."""
     program_of("cast")
     return Wallet(network, next(numbers))
 
@@ -122,7 +122,7 @@ def test_cast_follows_logs(wallet: Wallet) -> None:
         assert following.stdout is not None
         Thread(target=read, args=(following.stdout,), daemon=True).start()
         sent: list[str] = []
-        while hashes.empty():  # it does not say when it is subscribed
+        while hashes.empty():  # it does not report when it has subscribed
             sent.append(wallet.transfer(token, 1)["transactionHash"])
         sent.append(wallet.transfer(token, 1)["transactionHash"])
         seen: list[str] = []
@@ -182,7 +182,7 @@ def test_cast_sends_and_waits_in_one_request(wallet: Wallet) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of forge, apart from the checkout, where it leaves its artifacts."""
+    """A project of forge outside of the checkout, for its artifacts."""
     ours = HERE / "foundry"
     for folder, source in (("src", HERE / "Token.sol"), ("script", ours / "Deploy.s.sol")):
         (tmp_path / folder).mkdir()

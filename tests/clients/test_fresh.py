@@ -1,6 +1,6 @@
-"""viem demands commits that it has seen, and asks again when it is refused with 503.
+"""viem requires commits that it has seen, and retries after status 503.
 
-`make clients` installs it beside this file and runs this.
+`make clients` installs it in this folder and runs this.
 """
 
 import json

@@ -1,7 +1,7 @@
 """ponder, an indexer, on a chain of `foreblock dev`: one contract from the first block on.
 
 `make clients` installs it and runs this. The chain replaces blocks while ponder follows it, so
-transfers that are indexed move to other blocks; in the end ponder has what the chain has.
+indexed transfers move to other blocks; in the end ponder must agree with the chain.
 """
 
 import json
@@ -68,7 +68,7 @@ class Sender:
 
 
 def transfers(network: Network, token: str) -> list[Row]:
-    """The transfers that the chain has, as ponder has to show them."""
+    """The transfers of the chain in ponder's form."""
     wanted = {"address": token, "fromBlock": "0x0", "toBlock": "latest"}
     logs = network.ask("eth_getLogs", wanted)
     blocks = [(int(each["blockNumber"], 16), int(each["data"], 16)) for each in logs]
@@ -86,7 +86,7 @@ def transfers(network: Network, token: str) -> list[Row]:
 
 @contextmanager
 def ponder(folder: Path, url: str, token: str) -> Iterator[str]:
-    """ponder in a folder apart from the checkout, where it writes; gives its address."""
+    """ponder in a folder outside of the checkout; yields its address."""
     program = program_of("ponder")
     shutil.copytree(HERE / "ponder", folder, dirs_exist_ok=True)
     for name in ("token.json", "package.json"):
@@ -107,7 +107,7 @@ def ponder(folder: Path, url: str, token: str) -> Iterator[str]:
 
 
 def shown(address: str) -> list[Row]:
-    """The transfers that ponder shows; none while it starts."""
+    """The transfers shown by ponder; None while it starts."""
     try:
         with urllib.request.urlopen(address + "/transfers", timeout=PATIENCE) as answer:  # noqa: S310
             rows: list[Row] = json.load(answer)
@@ -131,7 +131,7 @@ def test_ponder_indexes_a_contract_through_reorgs(tmp_path: Path) -> None:
             before: dict[str, str] = {}
 
             def moved() -> bool:
-                """Whether a transfer that was indexed is in another block now."""
+                """Return whether an indexed transfer has moved to another block."""
                 sent.append(sender.transfer(len(sent) + 1))
                 now = places(shown(address))
                 found = any(now.get(each, place) != place for each, place in before.items())

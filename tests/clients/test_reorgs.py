@@ -1,7 +1,7 @@
 """A subscriber to logs, on a chain of `foreblock dev` that replaces blocks.
 
-go-ethereum's ethclient keeps the logs that it is told of and takes back those with `removed`;
-so it has to end with exactly the logs of the chain. An indexer that polls is in test_ponder.py.
+go-ethereum's ethclient keeps notified logs and takes back those with `removed`; so it must end with
+exactly the logs of the chain. An indexer that polls is in test_ponder.py.
 """
 
 import json

@@ -1,11 +1,10 @@
-"""web3.py as an application uses it, against an endpoint.
+"""web3.py in an application, against an endpoint.
 
     python with_web3.py URL [SCENARIO ...]
 
-Runs in an environment of its own (requirements.txt beside it), so it imports nothing of
-foreblock. The scenarios and their accounts are those of with_viem.mjs, which says more.
-web3.py decodes the failures of calls; of simulated calls it hands over what they returned,
-and the ABI decodes that.
+Runs in a separate environment (requirements.txt in this folder), so it imports nothing of
+foreblock. The scenarios and their results are those of with_viem.mjs, which documents them. web3.py
+decodes the failures of calls; of simulated calls it returns the data, and the ABI decodes that.
 """
 
 import json
@@ -38,7 +37,7 @@ OF_SOLIDITY = {
 
 
 def slot_of(account: str) -> str:
-    """The slot of an account in a mapping that lies in slot 0."""
+    """The slot of an account in a mapping in slot 0."""
     key: str = Web3.solidity_keccak(["uint256", "uint256"], [int(account, 16), 0]).to_0x_hex()
     return key
 
@@ -60,7 +59,7 @@ def call(name: str, *args: object) -> Json:
 
 
 def result(name: str, returned: bytes) -> Json:
-    """What a function of the token returned."""
+    """Decode the result of a function of the token."""
     (output,) = token.get_function_by_name(name).abi["outputs"]
     return decode([output["type"]], returned)[0]
 
@@ -74,7 +73,7 @@ def transfers(logs: Json) -> list[Json]:
 
 
 def failure(returned: bytes) -> Json:
-    """What a failure is called and says; None where nothing was told."""
+    """The name and text of a failure; None without data."""
     selector, rest = returned[:4], returned[4:]
     if selector in OF_SOLIDITY:
         name, types = OF_SOLIDITY[selector]
@@ -87,7 +86,7 @@ def failure(returned: bytes) -> Json:
 
 
 def data_of_failure(simulated: Json) -> bytes:
-    """Where the dialects put it: what the call returned, or the data of its error."""
+    """The revert data in either dialect: the return data of the call, or the data of its error."""
     error = simulated["error"]
     if isinstance(error, str):
         return bytes(simulated["returnData"])
@@ -115,7 +114,7 @@ def transfer(w3: Web3) -> Json:
 
 
 def status(simulated: Json) -> str:
-    """As viem says it."""
+    """In viem's form."""
     return "success" if simulated["status"] == 1 else "failure"
 
 
@@ -154,7 +153,7 @@ def blocks(w3: Web3) -> Json:
             {
                 "blockOverrides": {
                     "number": 13,
-                    "timestamp": 5000,  # web3.py has the names of a block
+                    "timestamp": 5000,  # web3.py uses the field names of a block
                     "gasLimit": 20_000_000,
                     "feeRecipient": BOB,
                     "baseFeePerGas": 9,

@@ -1,4 +1,4 @@
-"""Authorizations of EIP-7702, signed: those that hold, and those that are passed over."""
+"""Signed authorizations of EIP-7702: valid ones, and skipped ones."""
 
 from functools import cache
 from typing import Any, Final
@@ -13,12 +13,12 @@ Json = dict[str, Any]
 KEYS: Final = (1, 2, 3)
 AUTHORITIES: Final = tuple("0x" + address(key).hex() for key in KEYS)
 MAGIC: Final = b"\x05"
-NOWHERE: Final = "0x" + "00" * 20  # takes a delegation back
+NOWHERE: Final = "0x" + "00" * 20  # removes a delegation
 
 
 @cache
 def authorization(key: int, chain_id: int, to: str, nonce: int) -> Json:
-    """What `key` signs: its account runs the code at `to`."""
+    """Return an authorization signed by `key`: its account runs the code at `to`."""
     signed = rlp([chain_id, bytes.fromhex(to[2:]), nonce])
     parity, r, s = sign(key, keccak256(MAGIC + signed))
     numbers = {"chainId": chain_id, "nonce": nonce, "yParity": parity, "r": r, "s": s}
@@ -27,7 +27,7 @@ def authorization(key: int, chain_id: int, to: str, nonce: int) -> Json:
 
 @st.composite
 def authorization_lists(draw: st.DrawFn, chain_id: int, contracts: list[str]) -> list[Json]:
-    """One to three of them, mostly with the nonce and the chain that make them hold."""
+    """One to three of them, mostly with a valid nonce and chain."""
     found = []
     for _ in range(draw(st.integers(1, 3))):
         made = authorization(

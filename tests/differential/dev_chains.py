@@ -1,10 +1,10 @@
-"""Dev chains with Ethereum's rules beside geth, which imports them: every fork, every answer.
+"""Dev chains with Ethereum's rules, imported by geth: every fork, every response.
 
     python tests/differential/dev_chains.py --geth GETH
 
 GETH is geth 1.17.2. For each fork a chain is built, index by index, with transfers, blobs and
-requests to the consensus layer; geth has to take every block, and to answer the same about
-it to the letter.
+requests to the consensus layer; geth must accept every block, and give literally the same responses
+about it.
 """
 
 import argparse
@@ -41,7 +41,7 @@ BOB = "0x" + ACCOUNTS[1].address.hex()
 
 
 def main() -> None:
-    """Compare, and exit with 1 where something differs."""
+    """Compare, and exit with 1 on a difference."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--geth", required=True)
     program = parser.parse_args().geth
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def compare(program: str, fork: str) -> list[str]:
-    """What geth says otherwise about a chain of this fork."""
+    """Return the differences of geth's responses about a chain of this fork."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         genesis = genesis_of("ethereum", fork)
@@ -89,7 +89,7 @@ def grow(chain: DevChain, ours: Asker, fork: EthereumFork) -> None:
 
 
 def requests(latest: int) -> Iterator[tuple[str, list[Any]]]:
-    """What is asked of both."""
+    """The requests to both."""
     for number in map(hex, range(latest + 1)):
         yield "eth_getBlockByNumber", [number, True]
         yield "eth_getBlockReceipts", [number]
@@ -103,7 +103,7 @@ def requests(latest: int) -> Iterator[tuple[str, list[Any]]]:
 
 
 def plain(answer: Any) -> Any:  # noqa: ANN401, it is JSON
-    """Numbers as geth writes them: 0 for 0.0."""
+    """Numbers in geth's form: 0 for 0.0."""
     if isinstance(answer, dict):
         return {key: plain(value) for key, value in answer.items()}
     if isinstance(answer, list):

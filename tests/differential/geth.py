@@ -25,9 +25,9 @@ def geth(
     *,
     names_heads: bool = False,
 ) -> Iterator[str]:
-    """Its URL, while it serves these APIs of the chain with all its states.
+    """Yield its URL, while it serves these APIs of the chain with all its states.
 
-    With `names_heads` it is told the safe and the final block, as in `headfcu.json`.
+    With `names_heads` the safe and the final block are set, as in `headfcu.json`.
     """
     base = [program, "--datadir", str(folder)]
     flags = ["--syncmode", "full", "--gcmode", "archive"]
@@ -59,7 +59,7 @@ def geth(
 
 
 def endpoints(log: IO[str]) -> dict[str, str]:
-    """The addresses that geth logs once it serves, without and with a token."""
+    """The addresses in geth's log once it serves, without and with a token."""
     said: list[str] = []
     found: dict[str, str] = {}
     for line in log:

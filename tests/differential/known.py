@@ -1,6 +1,6 @@
-"""What is known to differ from geth, taken out of both answers before they are compared.
+"""Known differences from geth, removed from both responses before the comparison.
 
-`docs/simulate-differences.md` says why each is so.
+`docs/simulate-differences.md` gives the reason for each.
 """
 
 import re
@@ -18,7 +18,7 @@ STACK: Final = re.compile(r"stack (?:underflow|limit reached)[\d <=>()]*")
 
 
 def plain(expected: Any, found: Any, *, unhashed: bool) -> tuple[Any, Any]:  # noqa: ANN401, it is JSON
-    """Both answers without what is known to differ, which may be hashes of blocks too."""
+    """Both responses without known differences, which may include hashes of blocks."""
     if "code" in expected and BASE_FEE in expected["message"]:
         expected["code"] = -38012
     for answer in (expected, found):
@@ -31,7 +31,7 @@ def plain(expected: Any, found: Any, *, unhashed: bool) -> tuple[Any, Any]:  # n
 
 
 def _unhashed(block: Json) -> None:
-    """Without what differs between the merge and Shanghai."""
+    """Without the differences between the merge and Shanghai."""
     for name in ("hash", "parentHash", "size", "withdrawals", "withdrawalsRoot"):
         block.pop(name, None)
     if "requestsHash" in block:  # from Prague on a contract keeps hashes of blocks

@@ -1,10 +1,10 @@
-"""Logs beside geth: random filters to both, and every difference reported.
+"""Logs compared with geth: random filters to both, and every difference reported.
 
     python tests/differential/logs.py --geth GETH [--chain DIR] [--seed N] [--count N] [--record]
 
 GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp; without it, the chain of
-`support.chains.log_chain` is built. Both import it; then each filter is asked of geth and of
-foreblock in the `ethereum` dialect. With `--record`, geth's answers to the filters of
+`support.chains.log_chain` is built. Both import it; then each filter is sent to geth and to
+foreblock in the `ethereum` dialect. With `--record`, geth's responses to the filters of
 `tests/methods/test_logs_of_geth.py` are written to the file that this test reads.
 """
 
@@ -31,7 +31,7 @@ from support.strategies.log_queries import Json, all_logs, digest, queries
 
 
 def main() -> None:
-    """Compare, and exit with 1 if answers differ."""
+    """Compare, and exit with 1 if responses differ."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--geth", required=True)
     parser.add_argument("--chain", type=Path)
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def compare(ours: Asker, theirs: Endpoint, seed: int, count: int) -> int:
-    """Ask both; prints what differs, and gives how many answers do."""
+    """Send each request to both; print the differences, and return their number."""
     last = int(ours.ask("eth_blockNumber"), 16)
     hashes = [
         ours.ask("eth_getBlockByNumber", hex(each), False)["hash"] for each in range(last + 1)
@@ -84,7 +84,7 @@ def compare(ours: Asker, theirs: Endpoint, seed: int, count: int) -> int:
 
 
 def ask(endpoint: Endpoint, asked: Json) -> Any:  # noqa: ANN401, it is JSON
-    """The result, or the error object."""
+    """Return the result, or the error object."""
     try:
         return endpoint.request("eth_getLogs", [asked])
     except ErrorAnswer as refused:

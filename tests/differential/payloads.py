@@ -1,4 +1,4 @@
-"""Payloads of eth_simulateV1 made at random, as JSON: a little of every field and kind."""
+"""Random payloads of eth_simulateV1, as JSON: a little of every field and kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from differential.authorizations import AUTHORITIES, authorization_lists
 Json = dict[str, Any]
 
 CHAIN_ID = 3503995874084926  # of the public suite's chain
-# Forks of the public suite's chain. geth simulates the merge by its number, foreblock by the
-# total difficulty, so nothing is asked for that reaches it from below.
+# Forks of the public suite's chain. geth simulates the merge by its number, foreblock by the total
+# difficulty, so no request reaches it from below.
 BERLIN, LONDON, MERGE = 24, 27, 36
 SHANGHAI_TIME, CANCUN_TIME, PRAGUE_TIME = 390, 420, 450
 
@@ -30,19 +30,19 @@ STRANGERS = [
 
 @dataclass(frozen=True)
 class Base:
-    """The block that a simulation begins after."""
+    """The parent block of a simulation."""
 
     number: int
     time: int
 
     @property
     def unhashed(self) -> bool:
-        """Whether hashes of the blocks that follow are known to differ."""
+        """Return whether hashes of later blocks are known to differ."""
         return self.number >= MERGE and self.time < SHANGHAI_TIME
 
 
-# Opcodes that need little and do much, so that random code gets somewhere. Zeros for calls
-# are pushed as every fork can.
+# Opcodes with few requirements and large effects, so that random code makes progress. Zeros for
+# calls are pushed in a form valid in every fork.
 BLOCKHASH = b"\x40"
 _pushes = st.binary(min_size=1, max_size=4).map(lambda data: bytes([0x5F + len(data)]) + data)
 _opcodes = st.sampled_from(
@@ -107,7 +107,7 @@ _lists: st.SearchStrategy[Json] = st.one_of(
 
 @st.composite
 def calls(draw: st.DrawFn, codes: st.SearchStrategy[str], base: Base) -> Json:
-    """A call of any kind that the base's fork has, but those that geth crashes on."""
+    """A call of any kind in the base's fork, except those that crash geth."""
     call: Json = {"from": draw(st.sampled_from([*PEOPLE * 4, CONTRACTS[0], AUTHORITIES[0]]))}
     if draw(st.integers(0, 9)):
         call["to"] = draw(_addresses())
@@ -142,7 +142,7 @@ def calls(draw: st.DrawFn, codes: st.SearchStrategy[str], base: Base) -> Json:
 
 @st.composite
 def accounts(draw: st.DrawFn, codes: st.SearchStrategy[str], *, first: bool) -> dict[str, Json]:
-    """Overrides: people are funded at first, contracts have code, precompiles move."""
+    """Overrides: accounts are funded at first, contracts have code, precompiles move."""
     found: dict[str, Json] = {}
     funded = (
         [*PEOPLE, *AUTHORITIES] if first else draw(st.lists(st.sampled_from(PEOPLE), max_size=1))
@@ -178,7 +178,7 @@ _withdrawals = st.lists(
 
 
 def _block_overrides(base: Base, number: int, time: int) -> st.SearchStrategy[Json]:
-    """Fields of the block at this place, as far as the base's fork has them."""
+    """Fields of the block at this position, if they exist in the base's fork."""
     fields: dict[str, st.SearchStrategy[object]] = {
         "number": st.just(hex(number)),
         "gasLimit": _hex(st.sampled_from([6_000_000, 30_000_000, 200_000_000])),

@@ -5,7 +5,7 @@ from typing import Any
 
 CONTRACTS = [f"0x{byte:02x}" * 1 + f"{byte:02x}" * 19 for byte in (0xA1, 0xB2, 0xC3)]
 SENDER = "0x" + "5e" * 20
-# Stack effects: how many words an instruction takes.
+# Stack effects: the number of words an instruction takes.
 PLAIN = {
     0x01: 2, 0x02: 2, 0x03: 2, 0x04: 2, 0x06: 2, 0x08: 3, 0x0A: 2, 0x0B: 2, 0x10: 2, 0x15: 1,
     0x16: 2, 0x19: 1, 0x1A: 2, 0x1B: 2, 0x1C: 2, 0x30: 0, 0x31: 1, 0x32: 0, 0x33: 0, 0x34: 0,
@@ -17,13 +17,13 @@ ENDS = [0x00, 0xF3, 0xFD, 0xFE, 0xFF, 0x0C, 0x56, 0x21]
 
 
 def push(value: int) -> bytes:
-    """The shortest push of a value; of zero too, as old forks lack PUSH0."""
+    """The shortest push of a value; also for zero, as old forks lack PUSH0."""
     data = value.to_bytes(max(1, (value.bit_length() + 7) // 8))
     return bytes([0x5F + len(data)]) + data
 
 
 def random_call(chance: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A call, and the accounts that it meets."""
+    """A call, and the accounts it may reach."""
     overrides: dict[str, Any] = {
         each: {
             "code": "0x" + random_code(chance).hex(),
@@ -59,7 +59,7 @@ def word(value: int) -> str:
 
 
 def random_code(chance: random.Random) -> bytes:
-    """Instructions, most of them with what they need on the stack."""
+    """Instructions, mostly with their operands on the stack."""
     code = b"".join(piece(chance) for _ in range(chance.randrange(1, 14)))
     return code + ending(chance)
 
@@ -126,7 +126,7 @@ def created(chance: random.Random) -> bytes:
 
 
 def ending(chance: random.Random) -> bytes:
-    """How the code ends."""
+    """The end of the code."""
     opcode = chance.choice(ENDS)
     if opcode in (0xF3, 0xFD):
         return size(chance) + offset(chance) + bytes([opcode])
@@ -134,7 +134,7 @@ def ending(chance: random.Random) -> bytes:
 
 
 def operand(chance: random.Random) -> bytes:
-    """A word for anything."""
+    """A word for any purpose."""
     return push(
         chance.choice(
             [0, 1, 2, 3, 32, 255, int(CONTRACTS[1], 16), 0x1234, chance.getrandbits(256), 1 << 255]
@@ -143,7 +143,7 @@ def operand(chance: random.Random) -> bytes:
 
 
 def offset(chance: random.Random) -> bytes:
-    """A place in memory; seldom far away."""
+    """A position in memory; seldom far away."""
     far = [1 << 16, 1 << 22, 0x1FFFFFFFE0, 1 << 40, 1 << 70]
     return push(chance.choice(far) if chance.random() < 0.05 else chance.randrange(96))
 

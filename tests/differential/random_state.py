@@ -1,7 +1,7 @@
 """A chain of random transactions through every fork, whose state grows and shrinks.
 
 Accounts are paid for the first time, slots are written and cleared, contracts are created with
-slots of their own and destroyed.
+storage and destroyed.
 """
 
 import json
@@ -16,7 +16,7 @@ from support.payloads.bytecode import code
 
 BLOCKS = 54
 TRANSACTIONS = 40  # of a block
-PAIRS = 4  # slots that a transaction writes
+PAIRS = 4  # slots written by a transaction
 SLOTS = [0, 1, 2, 7, 2**255, *range(100, 140)]
 KEEPERS = [bytes([0xEE, number]) * 10 for number in range(6)]
 # Stores the words of its input in the slots before them.
@@ -33,7 +33,7 @@ DESTRUCTION = bytes.fromhex("33ff")  # CALLER SELFDESTRUCT
 def write(folder: Path, seed: int) -> None:
     """Make the chain and write genesis.json and chain.rlp into a folder."""
     start = json.loads(genesis())
-    # Only Petersburg makes Constantinople what every network ran: revm has no EIP-1283.
+    # Constantinople ran only together with Petersburg on every network: revm has no EIP-1283.
     start["config"]["petersburgBlock"] = start["config"]["constantinopleBlock"]
     start["config"]["depositContractAddress"] = "0x00000000219ab540356cbb839cbe05303d7705fa"
     for keeper in KEEPERS:
@@ -42,7 +42,7 @@ def write(folder: Path, seed: int) -> None:
     (folder / "genesis.json").write_bytes(text)
     chain = ChainBuilder(folder / "made", text)
     transactions = _Transactions(Random(seed))
-    chain.add()  # before transactions could name their chain
+    chain.add()  # before EIP-155
     for _ in range(1, BLOCKS):
         chain.add([transactions.next() for _ in range(TRANSACTIONS)])
     chain.store.close()
@@ -50,7 +50,7 @@ def write(folder: Path, seed: int) -> None:
 
 
 class _Transactions:
-    """What one account sends, at random."""
+    """Random transactions of one account."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -73,7 +73,7 @@ class _Transactions:
         return [choose(each) for _ in range(PAIRS) for each in (SLOTS, (0, 0, 1, 2**200))]
 
     def _init(self) -> bytes:
-        """Init code that writes slots, and leaves code that destroys itself when it is called."""
+        """Init code that writes slots, and deploys code that destroys itself when it is called."""
         pairs = self._pairs()
         stores = [
             word
@@ -94,5 +94,5 @@ class _Transactions:
 
 
 def created(nonce: int) -> bytes:
-    """The address of the contract that a transaction with this nonce creates."""
+    """The address of the contract created by a transaction with this nonce."""
     return created_address(address_of(SECRET), nonce)

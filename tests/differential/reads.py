@@ -1,12 +1,13 @@
-"""Reads beside geth: proofs, raw forms, uncles and slots at every block, and each difference.
+"""Reads compared with geth: proofs, raw forms, uncles and slots at every block, and each
+difference.
 
     python tests/differential/reads.py --geth GETH [--chain DIR | --seed N] [--keep-nodes N]
 
 GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp; without one, a chain of 2,120
-random transactions is made. Both import the chain; then
-every request is asked of geth and of foreblock in the `ethereum` dialect. Results are compared
-to the letter, errors by their code. With few nodes kept, proofs are made in the ways for old
-states. `docs/conformance.md` says what differs and is not asked.
+random transactions is made. Both import the chain; then every request is sent to geth and to
+foreblock in the `ethereum` dialect. Results are compared literally, errors by their code. With few
+nodes kept, proofs use the methods for old states. `docs/conformance.md` lists the differences that
+are not requested.
 """
 
 import argparse
@@ -40,7 +41,7 @@ BAD_KEYS: list[list[Any]] = [["0x" + "00" * 33], ["0xg"], ["zz"], [1], ["0x0"] *
 
 
 def main() -> None:
-    """Compare, and exit with 1 where something differs."""
+    """Compare, and exit with 1 on a difference."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--geth", required=True)
     parser.add_argument("--chain", type=Path)
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def compare(request: str, expected: Any, found: Any) -> list[str]:  # noqa: ANN401, it is JSON
-    """The differences between two answers, each with the request; of errors only the code."""
+    """The differences between two responses, each with the request; of errors only the code."""
     if isinstance(expected, dict) and "message" in expected:
         expected = {"code": expected["code"]}
         if isinstance(found, dict):
@@ -85,7 +86,7 @@ def compare(request: str, expected: Any, found: Any) -> list[str]:  # noqa: ANN4
 
 
 def requests(ours: Asker, files: Path) -> Iterator[Request]:
-    """What is asked, the whole of it at every block."""
+    """All requests, at every block."""
     genesis = json.loads((files / "genesis.json").read_text("utf-8"))
     accounts = [f"0x{each.removeprefix('0x').lower()}" for each in genesis["alloc"]]
     last = int(ours.ask("eth_blockNumber"), 16)
@@ -142,7 +143,7 @@ def of_block(block: dict[str, Any]) -> Iterator[Request]:
 
 
 def ask(endpoint: Endpoint, method: str, params: list[Any]) -> Any:  # noqa: ANN401, it is JSON
-    """The result, or the error object."""
+    """Return the result, or the error object."""
     try:
         return endpoint.request(method, params)
     except ErrorAnswer as refused:

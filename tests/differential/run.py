@@ -1,12 +1,11 @@
-"""Simulations beside geth: random payloads to both, and every difference reported.
+"""Simulations compared with geth: random payloads to both, and every difference reported.
 
     python tests/differential/run.py --geth GETH --chain DIR [--seed N] [--count N]
 
-GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp. Both import the chain;
-then each payload is asked of geth and of foreblock in the `ethereum` dialect, on the last
-block or on one before it, and the answers are compared field by field. The first that
-differs is made as small as it can be and printed. `docs/simulate-differences.md` lists what
-is known to differ and not reported.
+GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp. Both import the chain; then each
+payload is sent to geth and to foreblock in the `ethereum` dialect, on the last block or on an
+earlier one, and the responses are compared field by field. The first difference is minimised and
+printed. `docs/simulate-differences.md` lists the known differences, which are not reported.
 """
 
 import argparse
@@ -58,7 +57,7 @@ def main() -> None:
 
 
 def compare(ours: Asker, theirs: Endpoint, start: int, count: int) -> Counter[str]:
-    """Ask both; raises with the smallest payload that is answered differently."""
+    """Send each payload to both; raise with the smallest one whose responses differ."""
     kinds: Counter[str] = Counter()
 
     @seed(start)
@@ -85,14 +84,14 @@ def compare(ours: Asker, theirs: Endpoint, start: int, count: int) -> Counter[st
 
 
 def bases(ours: Asker) -> list[Base]:
-    """The blocks of the chain that simulations are asked for on, the last one at the end."""
+    """The parent blocks of simulations, the last block of the chain at the end."""
     last = int(ours.ask("eth_blockNumber"), 16)
     found = [ours.ask("eth_getBlockByNumber", hex(number), False) for number in range(last + 1)]
     return [Base(int(each["number"], 16), int(each["timestamp"], 16)) for each in found]
 
 
 def ask(endpoint: Endpoint, params: list[Any]) -> Any:  # noqa: ANN401, it is JSON
-    """The result, or the error object."""
+    """Return the result, or the error object."""
     try:
         return endpoint.request("eth_simulateV1", params)
     except ErrorAnswer as refused:

@@ -1,11 +1,11 @@
-"""Traces beside geth: every tracer over every block, and calls of random code.
+"""Traces compared with geth: every tracer over every block, and calls of random code.
 
     python tests/differential/traces.py --geth GETH --chain DIR [--seed N] [--count N]
 
 GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp. Both import the chain. All
-transactions are traced by both with every tracer, then random code is run in calls on blocks
-of all forks; any difference is printed and the exit code is 1. With `--record` geth's answers
-for the chain are written to a file, which `tests/methods/test_traces.py` compares with.
+transactions are traced by both with every tracer, then random code is run in calls on blocks of all
+forks; any difference is printed and the exit code is 1. With `--record` geth's responses for the
+chain are written to a file, which `tests/methods/test_traces.py` compares with.
 """
 
 import argparse
@@ -30,13 +30,13 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.rpc_client import Endpoint
 from support.servers.asking import Asker, asker
 
-# Constantinople is run as Petersburg, without EIP-1283 (`docs/trace-differences.md`).
+# Constantinople runs as Petersburg, without EIP-1283 (`docs/trace-differences.md`).
 UNLIKE = (12, 13, 14)
 # The first block with EIP-7702; before it no account can have such code.
 PRAGUE = 45
 BERLIN = 24  # the first block with access lists
 RECORDED = 250  # calls of random code, and as many access lists
-SHOWN = 12  # differences of one answer
+SHOWN = 12  # differences of one response
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "steps": {},
@@ -60,7 +60,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    """Compare, and exit with 1 if anything differs."""
+    """Compare, and exit with 1 on any difference."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--geth", required=True)
     parser.add_argument("--chain", required=True, type=Path)
@@ -144,12 +144,12 @@ def access_lists(ours: Asker, theirs: Endpoint, seed: int, count: int) -> Iterat
 
 
 def is_delegated(account: dict[str, Any]) -> bool:
-    """Whether the code of an account points to another."""
+    """Return whether the code of an account is a delegation."""
     return bool(account.get("code", "").startswith("0xef0100"))
 
 
 def ask(endpoint: Endpoint, method: str, params: list[Any]) -> Any:  # noqa: ANN401, it is JSON
-    """The result, or the error object."""
+    """Return the result, or the error object."""
     try:
         return endpoint.request(method, params)
     except ErrorAnswer as refused:
@@ -157,7 +157,9 @@ def ask(endpoint: Endpoint, method: str, params: list[Any]) -> Any:  # noqa: ANN
 
 
 def plain(answer: Any) -> Any:  # noqa: ANN401, it is JSON
-    """An answer with the prefixes that newer versions put before words, and no more than codes."""
+    """A response with the prefixes that newer versions add to words, and of errors only the
+    codes.
+    """
     if isinstance(answer, list):
         return [plain(each) for each in answer]
     if not isinstance(answer, dict):
@@ -191,13 +193,13 @@ def prefixed(word: str) -> str:
 
 
 def digest(answer: Any) -> str:  # noqa: ANN401, it is JSON
-    """What an answer is recognised by."""
+    """Return a digest of a response."""
     text = json.dumps(plain(answer), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def record(path: Path, blocks: list[Compared], calls: list[Compared]) -> None:
-    """Keep geth's answers: whole where they are short, else what they are recognised by."""
+    """Record geth's responses: whole if they are short, otherwise their digests."""
     asked = [(name, params, digest(theirs)) for name, params, theirs, _ in calls]
     kept: dict[str, Any] = {"calls of random code": asked}
     for name, (number, _), theirs, _ in blocks:

@@ -1,7 +1,7 @@
-"""Bodies of requests to a service: whatever they ask for, the answer is one that clients can read.
+"""Bodies of requests to a service: every response is one that clients can parse.
 
-`Answering.broken` is what fuzzing looks for: a body that has no answer, one that is no JSON-RPC,
-an internal error, or a result in another shape than `rpc.discover` says.
+`Answering.broken` is the fuzzing oracle: a body without a response, invalid JSON-RPC, an internal
+error, or a result that violates the schema of `rpc.discover`.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Answering:
         self._chain.close()
 
     def broken(self, body: bytes) -> str | None:
-        """What is wrong with an answer to this body, if anything is."""
+        """Return the error in the response to this body, if any."""
         for service, _, shapes in self._services:
             answered = self._runner.run(self._answer(service, body))
             for why in self._failures(body, answered, shapes):
@@ -70,7 +70,7 @@ class Answering:
 
     def _failures(self, body: bytes, answered: bytes, shapes: dict[str, Any]) -> Iterator[str]:
         if not answered:
-            return  # there were notifications only
+            return  # only notifications
         answers = json.loads(answered)
         asked = _requests(body)
         for answer in answers if isinstance(answers, list) else [answers]:
@@ -87,7 +87,7 @@ class Answering:
 
 
 def _requests(body: bytes) -> dict[str, str]:
-    """Methods by the id of their request, where no other has it."""
+    """Methods by the id of their request, if it is unique."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
-"""What fuzzing needs, made below `target/fuzz`: programs with counters in them, and atheris.
+"""The build for fuzzing, below `target/fuzz`: instrumented programs, and atheris.
 
-Every crate is compiled with LLVM's coverage counters, which stable Rust can do; no sanitizer is.
-The engine is built a second time as Python's module, so that atheris sees into it as well.
+Every crate is compiled with LLVM's coverage counters, which stable Rust supports; sanitizers are
+not used. The engine is built a second time as a Python module, so that atheris has its coverage as
+well.
 """
 
 import os
@@ -15,7 +16,7 @@ FUZZ = ROOT / "fuzz"
 MADE = ROOT / "target" / "fuzz"
 ATHERIS = MADE / "atheris"
 
-# libFuzzer reads these counters; comparisons tell it what an input is held against.
+# libFuzzer reads these counters; comparisons reveal the values an input is compared with.
 FLAGS = (
     "-Cpasses=sancov-module"
     " -Cllvm-args=-sanitizer-coverage-level=4"
@@ -25,7 +26,8 @@ FLAGS = (
     " -Ccodegen-units=1"
 )
 
-# The release profile of `fuzz/Cargo.toml`, for the main workspace: what both build is shared.
+# The release profile of `fuzz/Cargo.toml`, for the main workspace: crates of both builds are
+# shared.
 PROFILE = {
     "CARGO_PROFILE_RELEASE_LTO": "false",
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
@@ -36,7 +38,7 @@ PROFILE = {
 
 
 class Missing(Exception):
-    """Something has to be installed first."""
+    """A missing prerequisite."""
 
 
 def programs(names: list[str]) -> dict[str, Path]:
@@ -49,7 +51,7 @@ def programs(names: list[str]) -> dict[str, Path]:
 
 
 def engine() -> Path:
-    """Build the engine as Python's module, with counters."""
+    """Build the engine as a Python module, with counters."""
     folder = _cargo(["--package=foreblock-engine-python"], PROFILE)
     return folder / "lib_engine.so"
 
@@ -58,7 +60,7 @@ def _cargo(arguments: list[str], environment: dict[str, str]) -> Path:
     if shutil.which("cargo") is None:
         raise Missing("cargo is missing: install Rust 1.91 or newer (rustup)")
     host = _host()
-    # With a target named, programs that run while others are built have no counters.
+    # With an explicit target, build scripts have no counters.
     command = ["cargo", "build", "--release", "--locked", "--quiet", f"--target={host}"]
     module = {"PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1"}
     subprocess.run(
@@ -76,7 +78,7 @@ def _host() -> str:
 
 
 def atheris() -> Path:
-    """Install atheris beside what is built; the environment of the tests stays as it is."""
+    """Install atheris beside the build; the environment of the tests stays unchanged."""
     lock = FUZZ / "requirements.lock"
     stamp = ATHERIS / "installed"
     if stamp.exists() and stamp.read_bytes() == lock.read_bytes():

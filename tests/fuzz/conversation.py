@@ -1,6 +1,6 @@
-"""One chain asked on two connections: the engine may answer on one, and may not on the other.
+"""One chain with two connections: the engine's fast path is on for one and off for the other.
 
-`TwoWays.disagreement` is what fuzzing looks for: bytes to which the two do not answer the same.
+`TwoWays.disagreement` is the fuzzing oracle: bytes with different responses.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.servers.wire import Wire, endpoint_for
 
 
 class TwoWays:
-    """A chain with a block in progress, and what serves it."""
+    """A chain with a block in progress, and its servers."""
 
     def __init__(self, folder: Path, options: Settings | None = None) -> None:
         self._chain = PreconfirmingChain(folder)
@@ -29,10 +29,10 @@ class TwoWays:
         self._chain.close()
 
     def disagreement(self, data: bytes) -> tuple[bytes, bytes] | None:
-        """What the two say to the same bytes, where it is not the same.
+        """Return both responses to the same bytes, if they differ.
 
-        They are sent twice: the first time the engine learns the head, and the long way tells it
-        what it made of the request.
+        They are sent twice: the first time the engine learns the head, and the ordinary path gives
+        it the result.
         """
         self._ways.renew()
         self._ways.fast_path.clear_heads()
@@ -46,11 +46,11 @@ class TwoWays:
         return None
 
     def broken(self, data: bytes) -> str | None:
-        """The same in words."""
+        """The same as text."""
         said = self.disagreement(data)
         return None if said is None else f"the engine says {said[0]!r}, Python {said[1]!r}"
 
     def is_short(self, data: bytes) -> bool:
-        """Whether the engine answers a request by itself, once it was asked before."""
+        """Return whether the engine answers a request by itself, once it was sent before."""
         self.disagreement(data)
         return self._ways.fast_path.answer(data, b"") is not None

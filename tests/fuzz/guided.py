@@ -1,8 +1,8 @@
 """Search for inputs that break a promise of the service.
 
-Atheris mutates inputs like libFuzzer and sees which lines of Python an input reaches, and which
-branches of an engine that was built with coverage. `make check NAME=fuzz` runs it. The arguments
-are the name of a target, the path of such an engine or an empty text, and those of libFuzzer.
+Atheris mutates inputs like libFuzzer and records the lines of Python that an input reaches, and the
+branches of an engine built with coverage. `make check NAME=fuzz` runs it. The arguments are the
+name of a target, the path of such an engine or an empty text, and those of libFuzzer.
 """
 
 import importlib
@@ -27,7 +27,7 @@ Mutator = Callable[[bytes, int, int], bytes]
 
 
 class Target(NamedTuple):
-    """Where a class is whose `broken` says what an input breaks, and what it should reach."""
+    """The location of a class with a `broken` oracle, and the modules to instrument."""
 
     module: str
     name: str
@@ -36,9 +36,9 @@ class Target(NamedTuple):
 
 
 def load_engine(path: Path) -> None:
-    """Use the engine at this path wherever the built one would be.
+    """Import the engine at this path instead of the built one.
 
-    Its counters are libFuzzer's, so that has to be there first, for everybody to see.
+    It needs libFuzzer's counters, so libFuzzer must be loaded first, with global symbols.
     """
     flags = sys.getdlopenflags()
     sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
@@ -53,7 +53,7 @@ def load_engine(path: Path) -> None:
 
 
 def mutate_request(data: bytes, max_size: int, seed: int) -> bytes:
-    """Another request: mostly another body under the right length, now and then other bytes."""
+    """Mutate a request: mostly another body with the right length, occasionally other bytes."""
     head, end, body = data.partition(b"\r\n\r\n")
     if not end or seed % _RARELY == 0:
         return bytes(atheris.Mutate(data, max_size))
@@ -63,7 +63,7 @@ def mutate_request(data: bytes, max_size: int, seed: int) -> bytes:
 
 
 def mutate_params(data: bytes, max_size: int, seed: int) -> bytes:
-    """Other params of the same method, now and then another body."""
+    """Mutate the params of the method, occasionally the body."""
     head, start, params = data.partition(b'"params":')
     if not start or not params.endswith(b"}") or seed % _RARELY == 0:
         return bytes(atheris.Mutate(data, max_size))
@@ -75,7 +75,7 @@ def mutate_params(data: bytes, max_size: int, seed: int) -> bytes:
 
 
 def mutate_frames(data: bytes, max_size: int, seed: int) -> bytes:
-    """Other frames after the same head, now and then another head."""
+    """Mutate the frames after the head, occasionally the head."""
     head, end, frames = data.partition(b"\r\n\r\n")
     if not end or seed % _RARELY == 0:
         return bytes(atheris.Mutate(data, max_size))
@@ -92,7 +92,7 @@ TARGETS = {
 
 
 def main() -> None:
-    """Run until libFuzzer has had enough, or something is broken."""
+    """Run until libFuzzer ends, or an error is found."""
     target, engine = TARGETS[sys.argv.pop(1)], sys.argv.pop(1)
     if engine:
         load_engine(Path(engine))

@@ -1,6 +1,6 @@
-"""Other params like some: one value in them is replaced, left out, repeated or moved.
+"""Mutated params: one value is replaced, removed, repeated or moved.
 
-Bytes that change at random seldom leave JSON, and never bring a tracer or a tag along.
+Random byte changes rarely give valid JSON, and never add a tracer or a tag.
 """
 
 import json
@@ -32,7 +32,7 @@ NAMES = (
 
 
 def other_params(params: bytes, seed: int) -> bytes | None:
-    """Params with one value changed; none where they are no JSON."""
+    """Params with one value changed; None if they are not JSON."""
     try:
         given = json.loads(params)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Run each fuzz target for a share of the given minutes, and report findings.
 
 `make check NAME=fuzz` runs it. A target continues from the inputs of earlier runs, which are kept
-below `target/fuzz/corpus`; inputs worth keeping are copied into `fuzz/corpus` by hand.
+below `target/fuzz/corpus`; useful inputs are copied into `fuzz/corpus` by hand.
 """
 
 import argparse
@@ -20,7 +20,7 @@ GUIDED = ("fast_path", "requests", "websocket")  # by atheris
 TARGETS = (*PROGRAMS, *GUIDED)
 SHOWN_EVERY = 10  # seconds
 
-# An input may take long on a busy machine; one that takes this long does not end.
+# An input may be slow on a busy machine; after this time it counts as endless.
 LIBFUZZER = ("-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1")
 STATE = re.compile(r"#(\d+)\s.*?cov: (\d+) ft: (\d+) corp: (\d+)")
 WRITTEN = re.compile(r"Test unit written to (.+)")
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def built(targets: list[str]) -> dict[str, list[str]]:
-    """How each target is started, once all of them are built."""
+    """The command of each target, once all of them are built."""
     wanted = [name for name in targets if name in PROGRAMS]
     programs = building.programs(wanted) if wanted else {}
     commands = {name: [str(path)] for name, path in programs.items()}
@@ -64,7 +64,7 @@ def built(targets: list[str]) -> dict[str, list[str]]:
 
 
 def run(target: str, command: list[str], seconds: float) -> bool:
-    """Run a target for so long; whether it found nothing."""
+    """Run a target for this long; return whether it found nothing."""
     learned = building.MADE / "corpus" / target
     artifacts = building.FUZZ / "artifacts" / target
     for folder in (learned, artifacts):
@@ -89,7 +89,7 @@ def run(target: str, command: list[str], seconds: float) -> bool:
 
 
 def watch(target: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Show how far it is, every few seconds and at the end."""
+    """Print the progress, every few seconds and at the end."""
     begun = time.monotonic()
     while True:
         try:
@@ -108,7 +108,7 @@ def show(target: str, seconds: float, log: Path) -> None:
 
 
 def explain(target: str, command: list[str], log: Path) -> None:
-    """What was found, by which input, and how to see it again."""
+    """The finding, its input, and the command to reproduce it."""
     text = log.read_text(errors="replace")
     inputs = WRITTEN.findall(text)
     say(f"{target}: a promise is broken, or the program failed; {log} has all it said")

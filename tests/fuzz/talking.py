@@ -1,11 +1,11 @@
-r"""A connection that begins with a head and goes on with frames, as any client may send them.
+r"""A connection that begins with a head and continues with frames, as any client may send them.
 
-An input is the head of a request up to its empty line, then frames: each has a byte for its
-opcode (the lowest four bits), its end (0x10) and whether it comes without a mask (0x80), two
-for its length, and its payload. A byte of 0xff is followed by bytes that are sent as they are.
+An input is the head of a request up to its empty line, then frames: each has a byte for its opcode
+(the lowest four bits), its end (0x10) and a missing mask (0x80), two for its length, and its
+payload. A byte of 0xff is followed by raw bytes.
 
-`Talking.broken` is what fuzzing looks for: bytes that a client's library cannot read, an
-internal error, a close that blames the service, or a connection that stays for ever.
+`Talking.broken` is the fuzzing oracle: bytes that a client's library cannot parse, an internal
+error, a close code for a server error, or a connection that never ends.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ SWITCHED = b"HTTP/1.1 101 "
 
 
 class Talking:
-    """A chain that grows, and a service to which connections are made."""
+    """A growing chain, and a service for connections."""
 
     def __init__(self, folder: Path) -> None:
         self._chain = PreconfirmingChain(folder)
@@ -58,7 +58,7 @@ class Talking:
         self._chain.close()
 
     def broken(self, data: bytes) -> str | None:
-        """What goes wrong in this conversation, if anything does."""
+        """Return the error in this conversation, if any."""
         return self._runner.run(self._talk(data))
 
     async def _talk(self, data: bytes) -> str | None:
@@ -92,7 +92,7 @@ class Talking:
         return why
 
     def _grow(self) -> None:
-        """Another flashblock with a log, of the same block or the next."""
+        """Add a flashblock with a log, of the same block or the next."""
         self._grown += 1
         if self._grown % FLASHBLOCKS == 0:
             self._chain.begin()
@@ -102,7 +102,7 @@ class Talking:
 
 
 async def _settled(budget: WorkerBudget) -> None:
-    """Until no request waits for its answer."""
+    """Wait until no request is pending."""
     async with asyncio.timeout(PATIENCE):
         await until(lambda: not budget.held)
     await turns()
@@ -122,7 +122,7 @@ def frames(data: bytes) -> Iterator[bytes]:
 
 
 def _wrong(out: bytes) -> str | None:
-    """What a client cannot make sense of."""
+    """Return the error from a client's point of view."""
     if not out.startswith(SWITCHED):
         return None if not out or out.startswith(b"HTTP/1.1 ") else "no answer of HTTP"
     library = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN, max_size=None)

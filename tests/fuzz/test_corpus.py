@@ -56,7 +56,7 @@ def test_both_ways_answer_the_same(ways: TwoWays, path: Path) -> None:
 
 @each_case("name", SHORT)
 def test_engine_does_answer_what_is_usual(ways: TwoWays, name: str) -> None:
-    """Else the two ways would be one."""
+    """Otherwise the two paths would be the same."""
     assert ways.is_short((CORPUS / "fast_path" / name).read_bytes())
 
 

@@ -1,10 +1,10 @@
-"""Measure searches by address, and the building of their index.
+"""Measure searches by address, and the construction of their index.
 
     PYTHONPATH=tests python tests/measures/addresses.py [--blocks 10000]
 
 The chain is that of `logs.py`: each block has a transaction to one contract, and ten blocks at
-equal distances have one more to another. Times are of requests to a service in this process, of
-fifty the least, because other work on the machine only adds to them.
+equal distances have one more to another. Times are the minimum of fifty requests to a service in
+this process, because other load only adds to them.
 """
 
 import argparse

@@ -1,15 +1,14 @@
-"""Measure what users of a dev chain wait for, beside anvil.
+"""Measure the response times of a dev chain, beside anvil.
 
     PYTHONPATH=tests python tests/measures/dev_times.py [--rounds 5] [--only NAME]
         [--transactions 10000] [--blocks 7200] [--slots 1000] [--peers DIR] [--options FLAGS]
 
-Measure the engine of wheels (`make build PROFILE=release`). Both servers are as users run them:
-they mine by transactions, have the same accounts, and print what happens. One client has one
-connection to each and sends one request after the other; rounds of both alternate. A row begins
-with new servers. Figures are milliseconds: of a request in the median of all rounds, or of the
-whole where a row says so. A ratio above 1 says that foreblock is slower. The last row of each
-scenario is the CPU time of the server for a round, which other work on the machine changes least.
-Exits with 1 if a ratio is above its limit.
+Measure the engine of wheels (`make build PROFILE=release`). Both servers have the usual options:
+they mine per transaction, have the same accounts, and print events. One client has one connection
+to each and sends sequential requests; rounds of both alternate. A row begins with new servers.
+Figures are milliseconds: the median of a request over all rounds, or the total where a row says so.
+A ratio above 1 means that foreblock is slower. The last row of each scenario is the CPU time of the
+server for a round, which depends least on other load. Exits with 1 if a ratio is above its limit.
 """
 
 import argparse
@@ -34,7 +33,7 @@ NOBODY = "0x" + "dd" * 20
 REPEATS = 100  # of a request in a round
 LATE_ROUNDS = 3  # of rows that take seconds
 GWEI = 10**9
-# The largest ratios to anvil: no slower to send and read, at most twice for single commands.
+# The largest ratios to anvil: no slower for sends and reads, at most twice for single commands.
 LIMITS = {
     "send, receipt, read": 1.0,
     "eth_sendTransaction, receipt, read": 1.0,
@@ -48,7 +47,7 @@ LIMITS = {
 
 
 class Chosen(NamedTuple):
-    """How much is measured."""
+    """The size of the measurement."""
 
     rounds: int
     transactions: int
@@ -65,7 +64,7 @@ class Client:
         self._socket = self._connected()
         self._head = f"POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\n"
         self.nonce = 0  # of the first account
-        self.slot = 0  # the next one that is set
+        self.slot = 0  # the next one to set
 
     def _connected(self) -> socket.socket:
         sock = socket.create_connection((HOST, self._port))
@@ -73,7 +72,7 @@ class Client:
         return sock
 
     def connect_again(self) -> None:
-        """Use a new connection: servers close those that rest."""
+        """Use a new connection: servers close idle ones."""
         self.close()
         self._socket = self._connected()
         self.ask("eth_chainId")
@@ -82,7 +81,7 @@ class Client:
         self._socket.close()
 
     def exchange(self, body: bytes) -> bytes:
-        """The body of the answer."""
+        """The body of the response."""
         head = f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode()
         self._socket.sendall(head + body)
         received = b""
@@ -109,9 +108,9 @@ class Client:
         return answer["result"]
 
     def send(self, raw: str) -> str:
-        """Send a transaction; gives its hash.
+        """Send a transaction; return its hash.
 
-        One that was taken back with its block anvil may have in its pool again, and then mines it.
+        anvil may put one dropped with its block back into its pool, and then mines it.
         """
         answer = json.loads(self.exchange(request("eth_sendRawTransaction", raw)))
         if "already imported" in answer.get("error", {}).get("message", ""):
@@ -143,14 +142,14 @@ Measured = Iterator[tuple[str, float]]  # rows and seconds
 
 @contextmanager
 def timed(name: str, into: list[tuple[str, float]], per: int = 1) -> Iterator[None]:
-    """Note how long something takes, for each of so many."""
+    """Measure the time of a step, for each of this many."""
     begun = time.perf_counter()
     yield
     into.append((name, (time.perf_counter() - begun) / per))
 
 
 def sending(client: Client, _chosen: Chosen) -> Measured:
-    """Send, ask for the receipt, read a balance: each, and all of it."""
+    """Send, request the receipt, read a balance: each, and all of it."""
     yield from _sending(client, "")
 
 
@@ -169,7 +168,7 @@ def _sending(client: Client, where: str) -> Measured:
 
 
 def first_thousand(client: Client, _chosen: Chosen) -> Measured:
-    """The same a thousand times on a new chain, as the tests of a project do; only once."""
+    """The same a thousand times on a new chain, as in the tests of a project; only once."""
     found: list[tuple[str, float]] = []
     if client.nonce == 0:
         with timed("send, receipt, read, the first 1000, each", found, 1000):
@@ -211,14 +210,14 @@ def _snapshots(client: Client, where: str) -> Measured:
 
 
 def late(client: Client, chosen: Chosen) -> Measured:
-    """Transactions and snapshots of a long chain, and a revert to before all that."""
+    """Transactions and snapshots of a long chain, and a revert to its beginning."""
     found: list[tuple[str, float]] = []
     first = client.ask("evm_snapshot")
     before = client.nonce
     for _ in range(chosen.transactions):
         sent = client.ask("eth_sendRawTransaction", client.transaction())
         while client.ask("eth_getTransactionReceipt", sent) is None:
-            pass  # anvil stops mining at times where nobody waits for it
+            pass  # anvil sometimes stops mining without a waiting client
     where = f"after {chosen.transactions} transactions"
     yield from _sending(client, f", {where}")
     yield from _snapshots(client, where)
@@ -237,7 +236,7 @@ def mining(client: Client, chosen: Chosen) -> Measured:
 
 
 def commands(client: Client, _chosen: Chosen) -> Measured:
-    """Short commands one after the other."""
+    """Sequential short commands."""
     found: list[tuple[str, float]] = []
     for number in range(REPEATS):
         with timed("evm_mine", found):
@@ -250,7 +249,7 @@ def commands(client: Client, _chosen: Chosen) -> Measured:
 
 
 def looking(client: Client, _chosen: Chosen) -> Measured:
-    """A change and a read after it, and what a test does between a snapshot and a revert."""
+    """A change and a read after it, and the work of a test between a snapshot and a revert."""
     found: list[tuple[str, float]] = []
     for number in range(REPEATS):
         with timed("anvil_setBalance, read", found):
@@ -297,7 +296,7 @@ def _slots(client: Client, count: int) -> list[tuple[str, str, str]]:
 
 
 class Scenario(NamedTuple):
-    """What is measured with new servers."""
+    """A measurement with new servers."""
 
     measure: Callable[[Client, Chosen], Measured]
     is_long: bool = False
@@ -344,7 +343,7 @@ def main() -> None:
 def run(
     scenario: Scenario, chosen: Chosen, program: Path | None, options: list[str]
 ) -> dict[str, float]:
-    """Measure with new servers, in rounds that alternate; return the ratio of each row."""
+    """Measure with new servers, in alternating rounds; return the ratio of each row."""
     with ExitStack() as stack:
         servers = {"foreblock": stack.enter_context(foreblock(options))}
         if program is not None:
@@ -386,7 +385,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def foreblock(options: Sequence[str]) -> Iterator[Client]:
-    """A client of the chain that stands in for anvil."""
+    """A client of the chain that replaces anvil."""
     port = free_port()
     command = [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", f"--port={port}"]
     with running([*command, *options], port) as client:
@@ -395,7 +394,7 @@ def foreblock(options: Sequence[str]) -> Iterator[Client]:
 
 @contextmanager
 def anvil(program: Path) -> Iterator[Client]:
-    """A client of anvil as it is."""
+    """A client of anvil itself."""
     port = free_port()
     with running([str(program), f"--port={port}"], port) as client:
         yield client

@@ -1,14 +1,14 @@
-"""Measure what an index costs a writer: commits of flashblocks, and the work behind them.
+"""Measure the cost of an index for a writer: commits of flashblocks, and the work behind them.
 
     PYTHONPATH=tests python tests/measures/index_commits.py [--index addresses] [--blocks 60]
         [--rounds 3] [--transactions 200]
 
 Two chains of the same blocks are written in turn, one with the index and one without. Each block
-has three flashblocks with these transactions, each of which logs a topic of its own; the work
-behind the head is done after each commit, as a sequencer does it between flashblocks. Figures are
-CPU time: how long a commit waits for the disk depends on the disk and on what else it does. That
-of commits and of the work behind them is the writer's; "in all" has the thread that runs blocks
-again for the index of addresses.
+has three flashblocks with these transactions, each of which logs a unique topic; the work behind
+the head is done after each commit, as a sequencer does it between flashblocks. Figures are CPU
+time, because the time of a commit depends on the disk and its load. That of commits and of the work
+behind them is the writer's; "in all" includes the thread that executes blocks again for the index
+of addresses.
 """
 
 import argparse
@@ -28,7 +28,7 @@ FLASHBLOCKS = 3
 
 
 def main() -> None:
-    """Print both arms of each round, and their ratio."""
+    """Print both variants of each round, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--index", choices=("logs", "addresses"), default="logs")
     parser.add_argument("--blocks", type=int, default=60)
@@ -57,9 +57,9 @@ def main() -> None:
 def measure(
     blocks: int, transactions: int, index: str, kept: str | None
 ) -> tuple[float, float, int, float]:
-    """Milliseconds of a commit in the median and of the work behind a block; kB of the store.
+    """The median milliseconds of a commit and of the work behind a block; kB of the store.
 
-    The last are milliseconds of the whole process for a block.
+    The last value is milliseconds of the whole process per block.
     """
     turn, commit = LogIndexing.turn, CommitBuilder.commit
     if index == "logs" and kept is None:

@@ -3,14 +3,12 @@
     PYTHONPATH=tests python tests/measures/logs.py [--blocks 10000] [--long 1000000]
         [--peers DIR] [--data DIR] [--settle 60]
 
-Each block has one log of a contract that nobody asks for, with a topic of its own; ten blocks at
-equal distances have one more, which the filter finds by its address and topic. The short chain
-is built and imported by foreblock and geth, and anvil makes the same blocks; they are left out
-where `bench/peers.sh` has not installed them. The long one is written as rows, without being
-executed, for foreblock alone.
-Figures are the CPU time of all processes of the server for each request, and the median time to
-the answer, of one client that asks one request after the other; of eight rounds the best, because
-other work on the machine only adds to them.
+Each block has one log of an unrelated contract, with a unique topic; ten blocks at equal distances
+have one more, which the filter finds by its address and topic. The short chain is built and
+imported by foreblock and geth, and anvil makes the same blocks; both are optional and installed by
+`bench/peers.sh`. The long one is written as rows, without execution, for foreblock alone. Figures
+are the CPU time of all processes of the server per request, and the median response time, of one
+client with sequential requests; the best of eight rounds, because other load only adds to them.
 """
 
 import argparse
@@ -127,7 +125,7 @@ def build(folder: Path, blocks: int) -> None:
 
 
 def write_rows(folder: Path, blocks: int) -> str:
-    """Write the long chain as rows, and index it; gives the sizes of both."""
+    """Write the long chain as rows, and index it; return the sizes of both."""
     store = Store(str(folder), write=True)
     begin_chain(store, read_genesis(log_chain.genesis()))
     with store.view() as view:
@@ -183,7 +181,7 @@ def anvil(program: str, folder: Path, blocks: int) -> Iterator[tuple[str, int]]:
 
 
 class Client:
-    """One connection that is kept open."""
+    """A persistent connection."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -219,7 +217,7 @@ def report(server: str, url: str, pid: int, blocks: int) -> None:
 
 
 def measured(client: Client, pid: int, params: list[object]) -> tuple[float, float]:
-    """CPU seconds of a request, and seconds to the answer in the median."""
+    """CPU seconds of a request, and the median response time in seconds."""
     times = []
     before = cpu_seconds(pid)
     for _ in range(REQUESTS):
@@ -230,7 +228,7 @@ def measured(client: Client, pid: int, params: list[object]) -> tuple[float, flo
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and all below it, threads that live."""
+    """CPU time of a process and all below it, with live threads."""
     total, waiting = 0, [pid]
     while waiting:
         for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
@@ -240,7 +238,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def child(name: str) -> int:
-    """The process of this name that this one started."""
+    """The child process of this name."""
     mine = subprocess.run(
         ["/usr/bin/ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())],
         capture_output=True,

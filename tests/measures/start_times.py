@@ -1,9 +1,9 @@
-"""Measure how long `foreblock dev --like anvil` takes until it listens, beside anvil.
+"""Measure the time until `foreblock dev --like anvil` listens, beside anvil.
 
     PYTHONPATH=tests python tests/measures/start_times.py [--rounds 10]
 
-Rounds alternate, from the start of the command to the line that says where it listens. The CPU
-time is that of all processes until they have ended.
+Rounds alternate, from the start of the command to the line with its address. The CPU time is that
+of all processes until they have ended.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from support.servers.waiting import PATIENCE
 
 
 def main() -> None:
-    """Print the medians and the least."""
+    """Print the medians and the minimum."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=10)
     if anvil_program() is None:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def started(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds until a command listens, and of CPU until it has ended."""
+    """Seconds until a command listens, and CPU seconds until it has ended."""
     before, begun = _cpu(), time.monotonic()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

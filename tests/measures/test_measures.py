@@ -1,4 +1,4 @@
-"""The measure of index commits still runs: short, and of both arms."""
+"""The measure of index commits still runs: short, and with both variants."""
 
 import pytest
 

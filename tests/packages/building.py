@@ -1,8 +1,8 @@
 """The source distribution, and a wheel for each platform that this machine can build for.
 
-All wheels are built from the unpacked source distribution: what is not in it cannot be used.
-zig compiles and links the C of the dependencies against an old glibc or against musl. It comes
-from PyPI into an environment of its own, since it has a hundred megabytes.
+All wheels are built from the unpacked source distribution, which must therefore be complete. zig
+compiles and links the C of the dependencies against an old glibc or against musl. It comes from
+PyPI into a separate environment, because of its size of a hundred megabytes.
 """
 
 import os
@@ -19,7 +19,7 @@ MATURIN = [sys.executable, "-m", "maturin"]
 
 
 class Platform(NamedTuple):
-    """Where a wheel runs: its tag, and what Rust calls it."""
+    """The target of a wheel: its tag, and its Rust target."""
 
     tag: str
     target: str
@@ -34,21 +34,21 @@ PLATFORMS = (
 
 
 class NotBuilt(Exception):
-    """A package that this machine cannot build, with the reason."""
+    """A package that cannot be built on this machine, with the reason."""
 
 
 class Workshop(NamedTuple):
-    """Where packages are made, and with what."""
+    """The folders and tools of the build."""
 
     source: Path  # the unpacked source distribution
-    out: Path  # where packages go
+    out: Path  # destination of packages
     target: Path  # cargo's folder
     logs: Path  # of builds, by tag
-    zig: Path | None  # the folder of the command, if it can be had
+    zig: Path | None  # the folder of the command, if available
 
 
 def runs_here(tag: str) -> bool:
-    """Whether this machine runs wheels with this tag."""
+    """Return whether this machine runs wheels with this tag."""
     libc = "manylinux" if platform.libc_ver()[0] == "glibc" else "musllinux"
     return tag.startswith(libc) and tag.endswith(platform.machine())
 
@@ -61,7 +61,7 @@ def build_sdist(checkout: Path, out: Path) -> Path:
 
 
 def unpack(sdist: Path, folder: Path) -> Path:
-    """Unpack a source distribution; files that are there already keep their time for cargo."""
+    """Unpack a source distribution; unchanged files keep their time for cargo."""
     kept = set()
     with tarfile.open(sdist) as archive:
         for member in archive.getmembers():
@@ -77,7 +77,7 @@ def unpack(sdist: Path, folder: Path) -> Path:
 
 
 def install_zig(folder: Path) -> Path | None:
-    """The folder of the command zig, installed if need be; none where it cannot be had."""
+    """Return the folder of the command zig, installed if necessary, or None if unavailable."""
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
@@ -90,10 +90,10 @@ def install_zig(folder: Path) -> Path | None:
 
 
 def build_wheel(where: Platform, shop: Workshop) -> Path:
-    """The wheel for a platform; raises `NotBuilt`.
+    """Build the wheel for a platform; raises `NotBuilt`.
 
-    Without zig only the one for this machine is built, with its own C compiler and glibc; it
-    has the oldest tag that it is fit for.
+    Without zig only the one for this machine is built, with its own C compiler and glibc; it gets
+    the oldest compatible tag.
     """
     library = subprocess.run(
         ["rustc", "--print", "target-libdir", "--target", where.target],  # noqa: S607

@@ -1,6 +1,6 @@
-"""What a package has to hold: all that lies in python/foreblock, the engine and the licences.
+"""The required contents of a package: everything in python/foreblock, the engine and the licences.
 
-Compared with the files of the checkout, so a new asset cannot be forgotten.
+Compared with the files of the checkout, so that a new asset cannot be forgotten.
 """
 
 import tarfile
@@ -14,23 +14,23 @@ BUILT = {".pyc", ".so"}  # by Python or cargo, beside the sources
 
 
 def version_of(checkout: Path) -> str:
-    """The version that packages of this checkout have."""
+    """The version of packages from this checkout."""
     manifest = tomllib.loads((checkout / "Cargo.toml").read_text("utf-8"))
     return str(manifest["workspace"]["package"]["version"])
 
 
-FAILED_INPUTS = "proptest-regressions"  # which a failed test leaves
+FAILED_INPUTS = "proptest-regressions"  # left by a failed test
 
 
 def sources(folder: Path) -> set[str]:
-    """The files below a folder by their names from there, without what was built or left."""
+    """The files below a folder by relative name, without build products and leftovers."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in BUILT)
     names = (path.relative_to(folder) for path in files)
     return {str(name) for name in names if FAILED_INPUTS not in name.parts}
 
 
 def faults_of_wheel(wheel: Path, checkout: Path) -> list[str]:
-    """What is missing in a wheel, and what does not belong there."""
+    """Return missing and unexpected files of a wheel."""
     about = f"foreblock-{version_of(checkout)}.dist-info/"
     needed = {
         *sources(checkout / "python"),
@@ -46,7 +46,7 @@ def faults_of_wheel(wheel: Path, checkout: Path) -> list[str]:
 
 
 def faults_of_sdist(sdist: Path, checkout: Path) -> list[str]:
-    """What is missing in a source distribution."""
+    """Return missing files of a source distribution."""
     folder = sdist.name.removesuffix(".tar.gz")
     needed = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "PKG-INFO", *LICENCES}
     for name in ("python", "crates"):

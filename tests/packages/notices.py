@@ -1,9 +1,9 @@
-"""The licences of the crates that are linked into the engine, as LICENSE-THIRD-PARTY has them.
+"""The licences of the crates that are linked into the engine, as in LICENSE-THIRD-PARTY.
 
-    python tests/packages/notices.py     writes that file again, after a change of Cargo.lock
+    python tests/packages/notices.py     generates that file again, after a change of Cargo.lock
 
-They ask that their texts go with the binary. A crate that comes without one is listed with its
-authors and the name of its licence, whose text is there from others; Apache's stands at the end.
+The licences require their texts to accompany the binary. A crate without a text is listed with its
+authors and the name of its licence, whose text is included from others; Apache's is at the end.
 """
 
 import json
@@ -42,13 +42,13 @@ class Crate(NamedTuple):
 
 
 def linked() -> list[Crate]:
-    """The crates that are in the engine of any platform."""
+    """The crates in the engine of any platform."""
     found = {crate for platform in PLATFORMS for crate in _linked_for(platform.target)}
     return sorted(found)
 
 
 def names_for(target: str) -> set[str]:
-    """The names and versions of what is linked for a target, our own crates included."""
+    """The names and versions of linked crates for a target, including this project's."""
     of_target = ["--locked", "--offline", "--target", target, "--package", ROOT]
     lines = _cargo("tree", *of_target, "--edges=normal,no-proc-macro", "--prefix=none")
     return {" ".join(line.replace(" v", " ").split()[:2]) for line in lines.splitlines()}
@@ -73,7 +73,7 @@ def text() -> str:
 
 
 def _linked_for(target: str) -> Iterator[Crate]:
-    """What is linked for a target, as `cargo tree` says, and what its metadata says of it."""
+    """The linked crates for a target from `cargo tree`, with their metadata."""
     of_target = ["--locked", "--filter-platform", target, "--format-version=1"]
     packages = {
         f"{each['name']} {each['version']}": each
@@ -81,7 +81,7 @@ def _linked_for(target: str) -> Iterator[Crate]:
     }
     for name in names_for(target):
         package = packages[name]
-        if package["source"] is not None:  # not our own
+        if package["source"] is not None:  # not of this project
             authors = ", ".join(each.partition(" <")[0] for each in package["authors"])
             folder = Path(package["manifest_path"]).parent
             yield Crate(package["name"], package["version"], package["license"], authors, folder)
@@ -94,7 +94,7 @@ def _cargo(*arguments: str) -> str:
 
 
 def _texts(crate: Crate) -> Iterator[str]:
-    """The licences in a crate and in the C below it; of two to choose from, MIT."""
+    """The licences in a crate and in its C code; of two alternatives, MIT."""
     files = [
         path
         for path in sorted(crate.folder.rglob("*"))

@@ -1,7 +1,7 @@
-"""Build the packages into dist, and try the one that this machine runs.
+"""Build the packages into dist, and try the one for this machine.
 
-`make wheel` runs it. What cannot be built here is said in one line, with the reason; the wheel
-for this machine has to be built, to be complete and to run.
+`make wheel` runs it. A package that cannot be built here is reported in one line, with the reason;
+the wheel for this machine must build, be complete and run.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:
-    """The source distribution, unpacked to be built from, and its faults."""
+    """The source distribution, unpacked for the build, and its faults."""
     sdist = build_sdist(CHECKOUT, out)
     say("built", f"{sdist.name}, {sdist.stat().st_size / 2**20:.1f} MiB; wheels are built from it")
     folder = target / "packages"

@@ -1,4 +1,4 @@
-"""The files of deploy/ for many machines: settings that exist, permissions that suffice."""
+"""The files of deploy/ for several machines: valid settings, sufficient permissions."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ PASSWORDS = {"WRITER_PASSWORD": "w-secret", "REPLICA_PASSWORD": "r-secret"}
 
 
 def environment(checkout: Path, block: str) -> dict[str, str]:
-    """The variables of a node: those of the image, and those of the composition above them."""
+    """The variables of a node: those of the image, overridden by those of the composition."""
     image = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
     found = dict(re.findall(r"\b(FOREBLOCK_\w+)=(\S+)", image))
     text = (checkout / "deploy" / "compose.yml").read_text("utf-8")
@@ -100,7 +100,7 @@ def test_users_may_do_what_they_need_and_replicas_may_not_write(
 
             await replica.connection.subscribe("_INBOX.>", hear)
             await replica.connection.subscribe("_INBOX.writer.>", hear)
-            assert (await ask_writer(replica.connection, 1)).epoch == 1  # it is subscribed by now
+            assert (await ask_writer(replica.connection, 1)).epoch == 1  # it is subscribed
             assert (await writer.connection.state()).last == writer.position.sequence
             assert (await ask_writer(replica.connection, 1)).epoch == 1
             assert not heard

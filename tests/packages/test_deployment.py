@@ -1,6 +1,6 @@
-"""The files of deploy/ are what their tools take and what the service understands.
+"""The files of deploy/ are valid for their tools and for the service.
 
-A tool that is not installed is named by the test that is skipped for it.
+The skipped test names a tool that is not installed.
 """
 
 import re
@@ -14,7 +14,8 @@ import pytest
 from foreblock.settings import EverySetting
 from foreblock.settings.declare import declared
 
-EXPOSURE = 15  # of the unit, in tenths, as systemd-analyze counts; 100 is a service without rules
+# of the unit, in tenths, as computed by systemd-analyze; 100 is a service without rules
+EXPOSURE = 15
 SETTING = re.compile(r"\bFOREBLOCK_[A-Z_]+")
 
 
@@ -26,7 +27,7 @@ def tool(name: str, source: str) -> str:
 
 
 def accepted(*command: str) -> str:
-    """What a tool says of a file that it has nothing against."""
+    """Run a tool on a valid file; return its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -89,7 +90,7 @@ def test_every_file_of_the_composition_exists(checkout: Path) -> None:
 
 
 def test_the_image_is_built_from_what_it_may_see(checkout: Path) -> None:
-    """What is copied is not ignored, and what is ignored is not copied."""
+    """Copied files are not ignored, and ignored files are not copied."""
     text = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
     copied = {
         name

@@ -1,4 +1,6 @@
-"""Packages hold what the checkout holds. `make wheel` builds and tries them; that takes minutes."""
+"""Packages have the contents of the checkout. `make wheel` builds and tries them, which takes
+minutes.
+"""
 
 import os
 import re
@@ -33,7 +35,7 @@ from packages.contents import (
 
 
 def host() -> str:
-    """What Rust calls this machine."""
+    """Return the Rust target of this machine."""
     said = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout  # noqa: S607
     return next(line.split()[1] for line in said.splitlines() if line.startswith("host:"))
 
@@ -43,7 +45,7 @@ def test_the_source_distribution_is_complete(checkout: Path, tmp_path: Path) -> 
 
 
 def test_a_wheel_holds_all_of_the_package(checkout: Path) -> None:
-    """It is what maturin finds in python/foreblock: nothing there is left out by a rule."""
+    """maturin includes python/foreblock: no rule excludes a file there."""
     rules = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["tool"]["maturin"]
     assert rules["python-source"] == "python"
     assert not {"include", "exclude", "python-packages"} & set(rules)
@@ -58,7 +60,7 @@ def test_a_wheel_holds_all_of_the_package(checkout: Path) -> None:
 
 
 def test_the_licences_of_all_that_is_linked_are_there(checkout: Path) -> None:
-    """`python tests/packages/notices.py` writes the file again."""
+    """`python tests/packages/notices.py` generates the file again."""
     text = notices.FILE.read_text("utf-8")
     listed = set(re.findall(r"^(\S+ \d\S*) \(.*\)(?:, .*)?$", text, re.MULTILINE))
     lock = tomllib.loads((checkout / "Cargo.lock").read_text("utf-8"))
@@ -94,7 +96,7 @@ def test_what_a_wheel_lacks_is_named(checkout: Path, tmp_path: Path) -> None:
 
 
 def test_unpacking_again_touches_only_what_has_changed(tmp_path: Path) -> None:
-    """cargo goes by time, and all files of a source distribution have the same one."""
+    """cargo compares times, and all files of a source distribution have the same one."""
     first, second = tmp_path / "x-1.tar.gz", tmp_path / "x-2.tar.gz"
     for sdist, files in ((first, {"same": "1", "other": "1", "gone": "1"}),
                          (second, {"same": "1", "other": "2", "src/new": "1"})):  # fmt: skip

@@ -1,4 +1,6 @@
-"""A wheel as a person has it: an empty environment elsewhere, `pip install`, `foreblock dev`."""
+"""A wheel as installed by a user: an empty environment elsewhere, `pip install`, `foreblock
+dev`.
+"""
 
 import os
 import signal
@@ -18,14 +20,14 @@ OF_A_CHECKOUT = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
 
 
 class Times(NamedTuple):
-    """What a person waits for, in seconds."""
+    """The waiting times of a user, in seconds."""
 
-    install: float  # with all it depends on
+    install: float  # with all dependencies
     first_answer: float  # of `foreblock dev`, from its start
 
 
 def try_package(package: Path, version: str) -> Times:
-    """Install a package and run dev chains from it; asserts that they answer and end well."""
+    """Install a package and run dev chains from it; asserts that they respond and end in order."""
     environment = {name: each for name, each in os.environ.items() if name not in OF_A_CHECKOUT}
     with tempfile.TemporaryDirectory(prefix="foreblock-package-") as name:
         folder = Path(name)
@@ -61,7 +63,7 @@ def try_package(package: Path, version: str) -> Times:
 
 
 def _ask(network: Network) -> float:
-    """Ask for the block in progress; the moment of the answer."""
+    """Request the block in progress; return the time of the response."""
     pending = network.pending()
     answered = time.monotonic()
     latest, version = network.batch(("eth_blockNumber", ()), ("web3_clientVersion", ()))
@@ -72,7 +74,7 @@ def _ask(network: Network) -> float:
 
 
 def _look_at_the_page(network: Network, version: str) -> None:
-    """The page and its assets are files of the package; so is the version of metrics."""
+    """Check the page and its assets, which are files of the package, and the version in metrics."""
     for path, text in (
         ("/ui", "<html"),
         ("/ui/app.js", "import"),

@@ -1,4 +1,4 @@
-"""A browser, and dev chains for it to look at."""
+"""A browser, and dev chains for the page."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The page's reader and writer of contract data, on the examples of Solidity's specification.
+"""The page's ABI decoder and encoder, on the examples of Solidity's specification.
 
 https://docs.soliditylang.org/en/latest/abi-spec.html, sections Examples and Use of Dynamic Types.
 """
@@ -37,7 +37,7 @@ EXAMPLES = {
 
 
 def words(short: list[str]) -> str:
-    """Words of 32 bytes; < marks those that are filled up on the right."""
+    """Words of 32 bytes; < marks right-padded ones."""
     return "".join(w[:-1].ljust(64, "0") if w.endswith("<") else w.rjust(64, "0") for w in short)
 
 
@@ -58,7 +58,7 @@ def page(browser: Browser) -> Iterator[Tab]:
 
 
 def run(page: Tab, body: str) -> Any:  # noqa: ANN401, JSON
-    """The value of a function's body that has the module as `abi`; bigints as texts."""
+    """The result of a function body with the module as `abi`; bigints as texts."""
     text = f"import('./ui/abi.js').then((abi) => {{ {body} }})"
     as_text = "(key, value) => (typeof value === 'bigint' ? String(value) : value)"
     return json.loads(page.evaluate(f"{text}.then((value) => JSON.stringify(value, {as_text}))"))
@@ -122,7 +122,7 @@ def test_data_that_lies_about_its_length_ends_at_once(page: Tab, data: str) -> N
 
 
 def test_little_data_that_claims_very_many_items_is_refused(page: Tab) -> None:
-    """Four lists of a hundred, each of whose items is the next list: a hundred million."""
+    """Four nested lists of a hundred: a hundred million items."""
     count = 100
     level = [f"{count:x}", *[f"{32 * count:x}"] * count]
     data = words(["20", *level * 4, "0"])
@@ -137,7 +137,7 @@ def test_a_real_contract_understands_it(page: Tab, tmp_path: Path) -> None:
         "aggregate3((address target, bool allowFailure, bytes callData)[] calls)"
         " returns ((bool success, bytes returnData)[] results)"
     )
-    # getChainId() of itself, and something that fails and may
+    # getChainId() of itself, and a call that fails and may
     calls = f"[({MULTICALL}, false, 0x3408e470), ({MULTICALL}, true, 0x12345678)]"
     told = f"const parsed = abi.parseSignature({json.dumps(signature)});"
     data = run(page, f"{told} return abi.encode(parsed.inputs, abi.split({json.dumps(calls)}));")

@@ -1,4 +1,4 @@
-"""The page in a real browser, beside dev chains that move."""
+"""The page in a real browser, beside live dev chains."""
 
 import json
 import signal
@@ -23,7 +23,7 @@ LIVE = "document.querySelectorAll('.network[data-state=live]').length"
 NO_WEBSOCKET = """
 window.WebSocket = class { constructor() { setTimeout(() => this.onclose?.(), 1); } close() {} };
 """
-# A page that is hidden for a minute is hidden for long; here a minute takes no time.
+# A page hidden for a minute counts as hidden for long; here a minute takes no time.
 SHORT_MINUTES = """
 const wait = window.setTimeout;
 window.setTimeout = (call, after, ...rest) => wait(call, after === 60000 ? 1 : after, ...rest);
@@ -34,7 +34,7 @@ window.hide = (value) => {
   document.dispatchEvent(new Event("visibilitychange"));
 };
 """
-# A page that has loaded what there is, and listens when it is told to.
+# A page that has loaded all data, and subscribes on command.
 LATE_SUBSCRIPTION = """
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (text) {
@@ -88,7 +88,7 @@ def test_it_moves_with_both_chains(tab: Tab, dev: Dev) -> None:
         row = f"{column} .blocks .row[href='#/{name}/block/{sealed}']"
         tab.wait(f'document.querySelector("{row}") !== null', "the next block is in the list")
         block = network.ask("eth_getBlockByNumber", hex(sealed), False)
-        # Of a flashblock that was lost on the way the page hears with the number of all.
+        # The page learns of a lost flashblock from the next one's index.
         tab.wait_for_text(row, f"{len(block['transactions'])} tx")
 
 
@@ -101,7 +101,7 @@ def test_the_pending_block_grows_flashblock_by_flashblock(tab: Tab) -> None:
         return len(seen) >= 4
 
     until(grows, "four sizes of a growing block")
-    # Bars of blocks that were seen growing stay when they are sealed.
+    # Bars of blocks that grew in view stay when they are sealed.
     tab.wait(
         "document.querySelector('.slot.sealed .bars > a:nth-child(6)') !== null", "a sealed one"
     )
@@ -175,7 +175,7 @@ def test_blocks_and_flashblocks_are_shown_by_number_and_hash(tab: Tab, dev: Dev)
         tab.wait(f"location.hash.endsWith({json.dumps(query)})", "it is found")
         text = tab.wait_for_text("#sheet", block["hash"][:20])
         assert f"{len(block['transactions'])} transaction" in text.lower()
-    # The first one: how many more a block has depends on how busy the machine is.
+    # The first one: the number of further flashblocks depends on the machine's load.
     partial = dev.main.ask(
         "eth_getBlockByNumber", {"blockNumber": hex(number), "flashblockIndex": "0x0"}, False
     )
@@ -214,7 +214,7 @@ def test_calls_and_simulations_are_decoded(tab: Tab, dev: Dev) -> None:
 
 
 def test_texts_of_the_chain_are_texts(tab: Tab, dev: Dev) -> None:
-    """A contract that returns markup, as a token's name might be."""
+    """A contract that returns markup, for example as a token's name."""
     markup = "<img src=http://127.0.0.1:1/x onerror=alert(1)>"
     returned = bytes.fromhex(f"{32:064x}{len(markup):064x}") + markup.encode().ljust(64, b"\0")
     code = bytes.fromhex(f"60{len(returned):02x}600c60003960{len(returned):02x}6000f3") + returned
@@ -348,7 +348,7 @@ def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> 
         taken_back = [add(value) for value in (2, 3)]
         tab.wait_for_text(PLACE, taken_back[-1])
         assert dev.main.ask("evm_revert", snapshot)
-        # In their place comes another, which has as many transactions.
+        # They are replaced by another one with as many transactions.
         assert add(4) == taken_back[0]
         tab.wait_for_text(PLACE, taken_back[0])
         tab.wait(f"{OPEN_BARS}.at(-1).endsWith('{taken_back[0]}')", "the others left the time line")
@@ -393,7 +393,7 @@ def test_large_blocks_cost_no_questions(browser: Browser) -> None:
         assert [int(each.rpartition(".")[2]) for each in hrefs] == list(range(len(hrefs)))
         assert len(hrefs) > 5
         tab.wait_for_text(".transactions .way", "→")
-        # Blocks are asked for when the page is opened, and transactions not at all.
+        # Blocks are requested when the page is opened, transactions are not.
         assert sum("eth_getBlockByNumber" in each for each in tab.sent) == 1
         assert not tab.has_sent("eth_getTransactionByHash")
         assert tab.problems == []
@@ -416,7 +416,7 @@ def test_it_goes_on_after_a_restart_of_the_service(browser: Browser, tmp_path: P
             until(lambda: again.main.latest() > before, "the chain goes on")
             seen = tab.wait(f"document.querySelector('{PLACE}').textContent", "a flashblock")
             tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
-            # The browser itself tells of connections that fail, and of nothing else.
+            # The browser itself reports failed connections, and nothing else.
             assert [each for each in tab.problems if not each.startswith("network:")] == []
             search(tab, str(before))
             tab.wait_for_text("#sheet h2", f"{before:,}")

@@ -1,4 +1,4 @@
-"""The files of the page: all there, of the right kinds, and nothing in them from elsewhere."""
+"""The files of the page: complete, of the right kinds, and without external resources."""
 
 import json
 import re

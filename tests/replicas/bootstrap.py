@@ -1,7 +1,7 @@
-"""A replica that begins with nothing beside a store of 1 GB (7): it copies, and answers as others.
+"""An empty replica beside a store of 1 GB (7): it copies the store, and gives the same responses.
 
-The chain is older than its log, so what a replica needs is not in the stream. Clients go from
-node to node meanwhile; from the replica's first answer on they must see the same blocks.
+The chain is older than its log, so the stream lacks part of the replica's data. Clients switch
+between nodes meanwhile; from the replica's first response on they must see the same blocks.
 """
 
 import secrets
@@ -28,7 +28,7 @@ BOUND = 10.0  # seconds
 
 
 def run_bootstrap(folder: Path, say: Say, size: int = SIZE) -> list[str]:
-    """From the start of the command to the first answer."""
+    """From the start of the command to the first response."""
     _begin_without_log(folder, size)
     port = free_port()
     options = ("--load=100", f"--snapshot-listen=127.0.0.1:{port}")
@@ -52,7 +52,7 @@ def run_bootstrap(folder: Path, say: Say, size: int = SIZE) -> list[str]:
 
 
 def _begin_without_log(folder: Path, size: int) -> None:
-    """A chain of its own in the writer's folder, with codes of this size beside it."""
+    """Begin a chain in the writer's folder without a log, with codes of this size beside it."""
     options = [each for each in writer([], 1) if not each.startswith("--log")]
     node = Node("writer0", HERE[0], folder / "writer0", options)
     node.start()

@@ -1,4 +1,4 @@
-"""Clocks that differ (8): a replica whose monotonic clock is another, and one whose date is.
+"""Different clocks (8): a replica with another monotonic clock, and one with another date.
 
 `pending` ends at a replica when it ends at the writer's own workers, and never later.
 """
@@ -28,7 +28,7 @@ AHEAD = ["unshare", "--fork", "--time", "--monotonic", "100000"]
 
 
 def clocks(folder: Path) -> dict[str, list[str] | None]:
-    """What precedes the commands of replicas, by their clocks; none where it cannot be had."""
+    """The command prefixes of replicas, by their clocks; None if unavailable."""
     may_unshare = os.geteuid() == 0 and shutil.which(AHEAD[0]) is not None
     return {
         "as here": [],
@@ -39,7 +39,7 @@ def clocks(folder: Path) -> dict[str, list[str] | None]:
 
 
 def run_clocks(folder: Path, say: Say) -> list[str]:
-    """Halt the writer's process and see when `pending` ends where."""
+    """Halt the writer's process and measure when `pending` ends on each node."""
     wrong = []
     with (
         fleet(folder, HERE, "--load=20", "--takeover=0", copies=1, replicas=0) as made,
@@ -71,10 +71,10 @@ def run_clocks(folder: Path, say: Say) -> list[str]:
 
 
 class End(NamedTuple):
-    """The end of a pending block, as far as a client can tell."""
+    """The end of a pending block as observed by a client."""
 
-    there: float  # when the last request was sent whose answer had it
-    gone: float  # when the first answer without it came
+    there: float  # when the last request with the block in its response was sent
+    gone: float  # when the first response without it came
 
 
 def _end(node: Node) -> End:

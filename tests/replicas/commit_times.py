@@ -1,4 +1,6 @@
-"""When commits become readable at a node: a client that always waits for the next one."""
+"""The times at which commits become readable at a node: a client that always waits for the next
+one.
+"""
 
 import statistics
 import threading
@@ -12,7 +14,7 @@ from replicas.node import Node, NotAnswered
 
 
 class CommitTimes:
-    """The time at which each commit was first answered, by `time.monotonic`."""
+    """The time of each commit's first response, by `time.monotonic`."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -41,13 +43,13 @@ class CommitTimes:
             self._thread.join()
 
     def longest_gap(self) -> float:
-        """Seconds between two commits, at most."""
+        """The maximum number of seconds between two commits."""
         times = sorted(self.times.values())
         return max(b - a for a, b in pairwise(times))
 
 
 def delays(writer: CommitTimes, replica: CommitTimes) -> list[float]:
-    """Milliseconds from a commit at the writer to the same at a replica, for those both saw."""
+    """Milliseconds from a commit at the writer to the same at a replica, for those seen at both."""
     both = writer.times.keys() & replica.times.keys()
     return [1e3 * (replica.times[each] - writer.times[each]) for each in both]
 

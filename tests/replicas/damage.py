@@ -1,4 +1,4 @@
-"""A log that lost its end (6), messages of somebody else (6), a commit of many parts (9)."""
+"""A log that lost its end (6), foreign messages (6), a commit of many parts (9)."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ SIZE = 120_000  # of a transaction's data; 128 KiB are allowed
 
 
 def run_lost_end(folder: Path, say: Say) -> list[str]:
-    """NATS forgets its last five seconds; the writer appends them again."""
+    """NATS loses its last five seconds; the writer appends them again."""
     with fleet(folder, HERE, "--load=100", copies=1) as made:
         (server,) = made.servers
         server.kill()
@@ -51,7 +51,7 @@ def run_lost_end(folder: Path, say: Say) -> list[str]:
 
 
 def run_lost_stream(folder: Path, say: Say) -> list[str]:
-    """NATS loses all that it has; the writer creates the stream again."""
+    """NATS loses everything; the writer creates the stream again."""
     with fleet(folder, HERE, "--load=100", copies=1) as made:
         (server,) = made.servers
         before = made.level()
@@ -69,7 +69,7 @@ def run_lost_stream(folder: Path, say: Say) -> list[str]:
 
 
 def run_foreign_message(folder: Path, say: Say) -> list[str]:
-    """Somebody writes into the stream: all nodes skip it, say so, and have the same store."""
+    """A foreign message in the stream: all nodes skip and report it, and have the same store."""
     wrong = []
     with fleet(folder, HERE, "--load=20", copies=1, replicas=2) as made:
         last = read_log(made.urls, NAME)[-1]
@@ -90,7 +90,7 @@ def run_foreign_message(folder: Path, say: Say) -> list[str]:
 
 
 def _foreign(last: StoredCommit) -> dict[str, bytes]:
-    """Messages that are no commits of the log, by what they are."""
+    """Messages that are no commits of the log, by kind."""
     commit = HEADER.pack(
         b"FBLC", 1, 1, 0, 0, last.epoch, last.after, last.after + 1, secrets.token_bytes(16),
         secrets.token_bytes(32), 0,
@@ -105,7 +105,7 @@ def _foreign(last: StoredCommit) -> dict[str, bytes]:
 
 
 def publish(made: Fleet, message: bytes, after: int | None = None) -> bool:
-    """Put a message into the stream of the log, as nobody should.
+    """Put a foreign message into the stream of the log.
 
     With `after`, only if the stream ends at this sequence; return False otherwise.
     """
@@ -125,7 +125,7 @@ def publish(made: Fleet, message: bytes, after: int | None = None) -> bool:
 
 
 def run_large_commit(folder: Path, say: Say) -> list[str]:
-    """One commit of 20 MB that cannot be compressed, through messages of 1 MB."""
+    """One incompressible commit of 20 MB, through messages of 1 MB."""
     options = ("--interval=8", "--block-time=8", "--gas-limit=4000000000")
     with fleet(folder, HERE, *options, copies=1, payload="1MB") as made:
         node = writing(made)
@@ -141,7 +141,7 @@ def run_large_commit(folder: Path, say: Say) -> list[str]:
 
 
 def _send_random_data(node: Node) -> str:
-    """Transactions of 120 kB of chance, from all accounts; gives the hash of the last."""
+    """Random transactions of 120 kB, from all accounts; returns the hash of the last."""
     accounts, _ = node.ask("eth_accounts")
     last = ""
     for number in range(BIG // SIZE * 5 // 4):

@@ -1,4 +1,4 @@
-"""A whole fleet: NATS servers, nodes that may write, and replicas, each in a place of its own."""
+"""A whole fleet: NATS servers, nodes that may write, and replicas, each in a separate place."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ INTERVAL = 0.2  # seconds between flashblocks
 
 @dataclass
 class Fleet:
-    """What runs."""
+    """The running services."""
 
     places: Sequence[Place]
     servers: list[NatsServer]
@@ -31,7 +31,7 @@ class Fleet:
         return [each.url for each in self.servers]
 
     def level(self) -> int:
-        """Wait until all nodes that run are at one commit or above it; gives it."""
+        """Wait until all running nodes are at one commit or above it; return it."""
         running = [each for each in self.nodes if each.process is not None]
         highest = max(each.commit() for each in running)
         for node in running:
@@ -41,7 +41,7 @@ class Fleet:
     def add_replica(
         self, place: Place, folder: Path, *options: str, before: Sequence[str] = ()
     ) -> Node:
-        """One more, not started yet."""
+        """Add a replica, not started yet."""
         name = f"replica{len(self.replicas)}"
         node = Node(name, place, folder / name, [*replica(self.urls), *options], list(before))
         self.replicas.append(node)
@@ -71,7 +71,7 @@ def fleet(
     payload: str = "8MB",
     standby: bool = True,
 ) -> Iterator[Fleet]:
-    """A fleet whose nodes all answer: a writer, a standby, replicas; `copies` NATS servers."""
+    """A fleet of ready nodes: a writer, a standby, replicas; `copies` NATS servers."""
     with ExitStack() as opened:
         at = places[:copies]
         hosts, prefixes = [each.host for each in at], [each.prefix for each in at]
@@ -98,7 +98,7 @@ def fleet(
 
 
 def writing(made: Fleet) -> Node:
-    """The node that writes, by what it said last."""
+    """The writing node, by its last status."""
     found: list[Node] = []
 
     def look() -> bool:
@@ -110,5 +110,5 @@ def writing(made: Fleet) -> Node:
 
 
 def is_writing(node: Node) -> bool:
-    """Whether `/readyz?verbose` says so."""
+    """Return whether `/readyz?verbose` reports it as the writer."""
     return "this node writes" in node.probe()

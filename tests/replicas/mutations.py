@@ -1,9 +1,9 @@
-"""Nodes with one thing wrong (11): what looks at a fleet must find each of them.
+"""Nodes with one defect (11): the checks of a fleet must detect each of them.
 
-Three scenes tell right nodes from wrong ones. In `_stranger` somebody puts a message into the
-stream while the writer is halted, so that the writer's next append is refused: replicas stay at
-the last commit before it. In `_deposed` a writer is halted until another writes, and goes on:
-the log stays one chain. The third is that of other clocks.
+Three scenes distinguish correct nodes from defective ones. In `_stranger` a foreign message is put
+into the stream while the writer is halted, so that the writer's next append is rejected: replicas
+stay at the last commit before it. In `_deposed` a writer is halted until another one writes, and
+then resumed: the log stays one chain. The third is that of other clocks.
 """
 
 import os
@@ -24,12 +24,12 @@ from support.servers.waiting import until
 
 Say = Callable[[str], None]
 Scene = Callable[[Path, Say], list[str]]
-TRIES = 3  # a wrong node is wrong only if a message comes at a bad time
-PATIENT = 20.0  # seconds in which a deposed writer must have tried to go on
+TRIES = 3  # the defect only shows if a message comes at a bad time
+PATIENT = 20.0  # seconds in which a deposed writer must have tried to continue
 
 
 def run_mutations(folder: Path, say: Say) -> list[str]:
-    """First right nodes in every scene, then each wrong one."""
+    """First correct nodes in every scene, then each defective one."""
     scenes: dict[str, Scene] = {
         "announced before the log has it": _stranger,
         "appended without a condition": _deposed,
@@ -55,13 +55,13 @@ def _finding(name: str, scene: Scene, folder: Path) -> str:
     with _wrong(name):
         try:
             return next(iter(scene(folder, lambda _: None)), "")
-        except AssertionError as why:  # it waited for what never came
+        except AssertionError as why:  # it waited for an event that never came
             return str(why)
 
 
 @contextmanager
 def _wrong(name: str) -> Iterator[None]:
-    """Every process that is started has this wrong."""
+    """Every started process has this defect."""
     os.environ[MUTATION] = name
     try:
         yield
@@ -85,7 +85,7 @@ def _stranger(folder: Path, _: Say) -> list[str]:
 
 
 def _add_message(made: Fleet) -> StoredCommit:
-    """Add a message that fits in all but its link; return the commit before it.
+    """Add a message that is valid except for its link; return the commit before it.
 
     A writer may have sent its last commit just before it was halted. If that arrives after the log
     was read, the message is made again.
@@ -102,7 +102,7 @@ def _has_decided(node: Node, last: int) -> bool:
 
 
 def _message_after(last: StoredCommit) -> bytes:
-    """An empty commit that fits in all but its link."""
+    """An empty commit that is valid except for its link."""
     with tempfile.TemporaryDirectory() as folder, Store(folder, write=True) as store:
         body = store.batch().encode()
     head = HEADER.pack(
@@ -124,7 +124,7 @@ def _deposed(folder: Path, _: Say) -> list[str]:
 
 
 def _watched(made: Fleet, old: Node) -> list[str]:
-    """Look at the log until the deposed writer follows, or has spoilt it."""
+    """Watch the log until the deposed writer follows, or has damaged it."""
     end = time.monotonic() + PATIENT
     while time.monotonic() < end:
         if wrong := judge_log(read_log(made.urls, NAME)):

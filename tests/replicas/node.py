@@ -1,4 +1,4 @@
-"""Nodes of a log as they are run: `foreblock dev --log` and `foreblock serve --source log`."""
+"""Nodes of a log as real commands: `foreblock dev --log` and `foreblock serve --source log`."""
 
 import json
 import os
@@ -19,13 +19,13 @@ from support.servers.nats_servers import free_port
 from support.servers.waiting import until
 
 NAME = "main"
-MUTATION = "FOREBLOCK_TEST_MUTATION"  # what every process has wrong, if it is set
+MUTATION = "FOREBLOCK_TEST_MUTATION"  # the defect of all processes, if set
 _TESTS = Path(__file__).parent.parent
 _MUTATED = _TESTS / "replicas" / "mutated"
 
 
 class NotAnswered(Exception):
-    """No answer, or one that says that there is none."""
+    """No response, or an error for a missing one."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status} {text}")
@@ -65,7 +65,7 @@ class Node:
         return self.folder / "data" / NAME
 
     def start(self) -> None:
-        # `dev` takes the folder above those of its networks.
+        # `dev` takes the parent of its networks' folders.
         data = self.store.parent if self.options[0] == "dev" else self.store
         command = [
             *self.place.prefix, *self.before, sys.executable, "-m", "foreblock", *self.options,
@@ -78,22 +78,22 @@ class Node:
             )  # fmt: skip
 
     def wait(self, *, commit: int = 1) -> None:
-        """Wait until it answers from this commit on."""
+        """Wait until it responds from this commit on."""
         until(lambda: self.commit() >= commit, f"{self.name} is at commit {commit}")
 
     def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop it as an operator does."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End all its processes at once: none of them can shut down in order."""
+        """Kill all its processes at once: none of them can shut down in order."""
         if self.process is not None:
             self._signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
 
     def kill_writer(self) -> None:
-        """End the process that writes the store; its supervisor starts another."""
+        """Kill the process that writes the store; its supervisor starts another one."""
         os.kill(self.writer_pid, signal.SIGKILL)
 
     @property
@@ -108,7 +108,7 @@ class Node:
         self._signal(signal.SIGCONT)
 
     def _signal(self, sign: signal.Signals) -> None:
-        """Send it to all processes: each is a process group of its own."""
+        """Signal all processes: each has a separate process group."""
         assert self.process is not None
         others = children(self.process.pid).values()
         for pid in (self.process.pid, *chain.from_iterable(others)):
@@ -121,17 +121,17 @@ class Node:
             self.process.wait(60)
             self.process = None
 
-    # What it answers.
+    # Its responses.
 
     def commit(self) -> int:
-        """The commit that it answers from; 0 where it does not answer."""
+        """The commit of its response; 0 without one."""
         try:
             return self.ask("eth_blockNumber")[1]
         except (OSError, HTTPException, NotAnswered):
             return 0
 
     def commit_inside(self) -> int:
-        """The same, asked from its own place, which nobody else may reach."""
+        """The commit of its response from inside its place, which others may not reach."""
         body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
         command = [
             *self.place.prefix, "curl", "-s", "-i", "-m", "2", "-d", body,
@@ -142,7 +142,7 @@ class Node:
         return int(found[1]) if found else 0
 
     def probe(self) -> str:
-        """What `/readyz?verbose` says; nothing where it does not answer."""
+        """The contents of `/readyz?verbose`; empty without a response."""
         try:
             return exchange(self.address, "/readyz?verbose", timeout=5).text
         except (OSError, HTTPException):
@@ -151,7 +151,7 @@ class Node:
     def ask(
         self, method: str, *params: object, least: int = 0, wait: int = 250, seconds: float = 5
     ) -> tuple[Any, int]:
-        """A result and the commit that it is from, which is at least one commit."""
+        """A result and its commit, which is at least the given one."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         headers = {"Foreblock-Min-Commit": f"{least}; wait={wait}"} if least else {}
         reply = exchange(self.address, "/", json.dumps(body), headers, seconds)
@@ -163,7 +163,7 @@ class Node:
         return answer["result"], reply.commit
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The events of a name that it has logged."""
+        """The logged events of a name."""
         lines = self.output.read_text(errors="replace").splitlines()
         found = [json.loads(line) for line in lines if line.startswith("{") and name in line]
         return [each for each in found if each.get("event") == name]

@@ -1,6 +1,6 @@
-"""A library for `LD_PRELOAD` that moves the date of a process, and nothing else of its clocks.
+"""A library for `LD_PRELOAD` that changes the date of a process, and none of its other clocks.
 
-faketime is no choice: with it every timed wait of a lock lasts to its end.
+faketime is unsuitable: with it every timed wait of a lock lasts to its end.
 """
 
 import shutil
@@ -46,7 +46,7 @@ int gettimeofday(struct timeval *at, void *zone) {
 
 
 def with_other_date(folder: Path, seconds: int) -> list[str] | None:
-    """What precedes a command whose date is another; none without a C compiler."""
+    """The prefix of a command with another date; None without a C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None

@@ -1,8 +1,8 @@
 """Machines on one machine: network namespaces on a bridge, whose links can be cut.
 
-A place has an address of its own, at which its processes listen. Where namespaces cannot be
-made, which needs root, all places are this machine and a cut halts the processes of a place: it
-is then not seen what a process does that runs and reaches nobody.
+A place has its own address, at which its processes listen. Without namespaces, which need root, all
+places are this machine and a cut halts the processes of a place: this does not test a running
+process without connections.
 """
 
 import os
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 import click
 
-BRIDGE = "fbrep"  # names of links have 15 letters at most
+BRIDGE = "fbrep"  # names of links have at most 15 letters
 IP = shutil.which("ip") or ""
 NETWORK = "10.213.77"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where processes run."""
+    """The location of processes."""
 
     number: int
-    is_apart: bool  # in a network namespace of its own
+    is_apart: bool  # in a separate network namespace
 
     @property
     def host(self) -> str:
@@ -36,18 +36,18 @@ class Place:
 
     @property
     def prefix(self) -> list[str]:
-        """What precedes a command that is to run here."""
+        """Return the prefix of a command that runs here."""
         return [IP, "netns", "exec", self.name] if self.is_apart else []
 
     def cut(self) -> None:
-        """Take the cable out: nothing arrives, and nobody is told."""
+        """Cut the link: nothing arrives, and no side is notified."""
         _ip("link", "set", f"{self.name}h", "down")
 
     def heal(self) -> None:
         _ip("link", "set", f"{self.name}h", "up")
 
     def cut_from(self, other: "Place") -> None:
-        """Lose the packets to one other place, in one direction."""
+        """Drop the packets to one other place, in one direction."""
         _ip("netns", "exec", self.name, "ip", "route", "add", "blackhole", f"{other.host}/32")
 
     def heal_from(self, other: "Place") -> None:
@@ -55,7 +55,7 @@ class Place:
 
 
 def can_be_apart() -> bool:
-    """Whether network namespaces can be made here."""
+    """Return whether network namespaces can be created here."""
     if os.geteuid() != 0 or not IP:
         return False
     tried = subprocess.run([IP, "netns", "add", f"{BRIDGE}try"], capture_output=True, check=False)

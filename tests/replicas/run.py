@@ -1,6 +1,6 @@
 """The guarantees of replication, attacked with real NATS servers and processes.
 
-Each check is named, prints what it saw, and says at the end what was wrong. All of them:
+Each check prints its observations, and at the end its failures. All of them:
 
     PYTHONPATH=tests python tests/replicas/run.py
 
@@ -35,7 +35,7 @@ Check = Callable[[Path, Callable[[str], None]], list[str]]
 
 
 def checks(plan: StormPlan) -> dict[str, Check]:
-    """Every check by its name, in their order."""
+    """All checks by name, in order."""
     return {
         "readable": run_readable,
         "deaths": run_deaths,

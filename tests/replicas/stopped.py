@@ -1,4 +1,4 @@
-"""What a fleet must be once it has stopped: one log, and the same store everywhere."""
+"""The required state of a stopped fleet: one log, and the same store everywhere."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from replicas.wanderer import Wanderers
 
 
 def judge_fleet(made: Fleet, seen: Wanderers | None = None) -> tuple[list[str], str]:
-    """What is wrong with a fleet whose nodes run, and what was compared; stops all nodes."""
+    """Return the failures of a running fleet, and the compared data; stops all nodes."""
     for node in made.writers:
         node.stop()
     commits = read_log(made.urls, NAME)
@@ -35,7 +35,7 @@ def judge_fleet(made: Fleet, seen: Wanderers | None = None) -> tuple[list[str], 
 
 
 def _judge_root(folder: Path) -> Iterable[str]:
-    """Let maintenance come to its end, and compute the state root from what is stored."""
+    """Let maintenance finish, and compute the state root from stored data."""
     with Store(str(folder), write=True, keep_states=1_800, keep_partials=64) as store:
         root = store.trie().root()
         while store.maintain(10_000):
@@ -47,7 +47,7 @@ def _judge_root(folder: Path) -> Iterable[str]:
 
 
 def _unlogged(seen: Iterable[int], commits: list[StoredCommit]) -> list[str]:
-    """Commits that somebody was answered from, and the log does not have."""
+    """Commits of responses that the log does not have."""
     logged = {each.after for each in commits}
     first = commits[0].after
     return [

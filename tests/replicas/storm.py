@@ -1,4 +1,4 @@
-"""Kills, halts and cuts by chance while clients wander; then one log and equal stores (3, 1).
+"""Random kills, halts and cuts while clients wander; then one log and equal stores (3, 1).
 
 PYTHONPATH=tests python tests/replicas/run.py storm --kills 200 --cuts 50
 """
@@ -20,7 +20,7 @@ FAULTS = "--faults=restart=0.02,tail=0.1,reorg=0.02"
 
 @dataclass(frozen=True)
 class StormPlan:
-    """What happens how often."""
+    """The number of each kind of event."""
 
     kills: int
     cuts: int
@@ -29,7 +29,7 @@ class StormPlan:
 
 
 def run_storm(folder: Path, plan: StormPlan, say: Callable[[str], None]) -> list[str]:
-    """What was found wrong."""
+    """Run the storm; return the failures."""
     chance = random.Random(plan.seed)
     events = ["kill"] * plan.kills + ["cut"] * plan.cuts
     chance.shuffle(events)
@@ -52,7 +52,7 @@ def run_storm(folder: Path, plan: StormPlan, say: Callable[[str], None]) -> list
 
 
 def _kill(made: Fleet, chance: random.Random) -> str:
-    """End a node, its writer, or a NATS server at once, and start it again."""
+    """Kill a node, its writer, or a NATS server, and start it again."""
     kind = chance.choice(("node", "writer process", "NATS server"))
     if kind == "NATS server":
         server = chance.choice(made.servers)
@@ -83,7 +83,7 @@ def _cut(made: Fleet, chance: random.Random, wrong: list[str]) -> str:
             node.resume()
         return f"place {place.number} halted for {seconds:.1f} s"
     place.cut()
-    # What the log had when the cable was taken out, and one append that was under way.
+    # The end of the log at the cut, and one append in flight.
     outside = [each.commit() for each in made.nodes if each.place != place]
     most = max(*outside, *(each.commit_inside() for each in inside)) + 1
     time.sleep(seconds)

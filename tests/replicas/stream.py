@@ -1,6 +1,6 @@
-"""The log as it is stored, read without the code that wrote it: layout of docs/design/log.md.
+"""The stored log, parsed without the code that wrote it: layout of docs/design/log.md.
 
-Gives every commit with its link, computed here, and says where the chain of links breaks.
+Yields every commit with its link, computed here, and reports breaks in the chain of links.
 """
 
 import asyncio
@@ -66,12 +66,14 @@ async def _read(urls: list[str], name: str) -> list[StoredCommit]:
 
 
 def _follows(found: list[StoredCommit], commit: StoredCommit) -> bool:
-    """Whether a commit is of the same log as those before it; others are to be skipped."""
+    """Return whether a commit belongs to the same log as the previous ones; others are to be
+    skipped.
+    """
     return not found or commit.log_id == found[-1].log_id
 
 
 def _commit(sequence: int, parts: list[bytes]) -> StoredCommit | None:
-    """None for a message of somebody else."""
+    """None for a foreign message."""
     first = parts[0]
     if len(first) < HEADER.size or first[:5] != b"FBLC\1":
         return None
@@ -88,7 +90,7 @@ def _commit(sequence: int, parts: list[bytes]) -> StoredCommit | None:
 
 
 def judge_log(commits: Sequence[StoredCommit]) -> list[str]:
-    """What is wrong with a chain of commits."""
+    """Return the failures in a chain of commits."""
     wrong = []
     for one, two in pairwise(commits):
         if two.previous != one.link:

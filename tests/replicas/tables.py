@@ -1,7 +1,7 @@
-"""Stores held against each other byte for byte, by LMDB's own library.
+"""Byte-for-byte comparison of stores with LMDB's own library.
 
-Compared are the tables that commits make. Not those that each store has of its own: trie nodes,
-the indices of logs and addresses (rows `L`, `T`, `a`), its id, its note.
+Compares the tables that commits determine. Data specific to a store is excluded: trie nodes, the
+indices of logs and addresses (rows `L`, `T`, `a`), its id, its note.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ LOCAL_ROWS = (b"L", b"T", b"a")
 
 
 def differences(stores: Sequence[Path]) -> list[str]:
-    """Where stores differ from the first; all are closed and at one commit."""
+    """Return the differences of stores from the first one; all are closed and at one commit."""
     found = []
     for other in stores[1:]:
         for table in TABLES:
@@ -44,5 +44,5 @@ def _entries(store: Path, table: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def count_entries(store: Path) -> int:
-    """How many entries the compared tables have."""
+    """The number of entries in the compared tables."""
     return sum(1 for table in TABLES for _ in _entries(store, table))

@@ -1,6 +1,6 @@
-"""How soon: readable at a replica (2), writing goes on after a death (4), catch-up (5), cost (10).
+"""Times: readable at a replica (2), writing continues after a death (4), catch-up (5), cost (10).
 
-Figures of a machine that does nothing else; bounds are those of docs/cluster.md.
+The figures assume an otherwise idle machine; bounds are those of docs/cluster.md.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ def leader(made: Fleet) -> int:
 
 
 def run_catching_up(folder: Path, say: Say, seconds: int = 120) -> list[str]:
-    """A replica that begins with nothing, at 200 transactions a flashblock."""
+    """An empty replica, at 200 transactions a flashblock."""
     with fleet(folder, HERE, "--load=1000", copies=1, replicas=1) as made:
         time.sleep(seconds)
         with ExitStack() as opened:
@@ -146,7 +146,7 @@ def run_catching_up(folder: Path, say: Say, seconds: int = 120) -> list[str]:
 
 
 def run_cost(folder: Path, say: Say) -> list[str]:
-    """Share of a core that following takes at 1,000 transactions a second."""
+    """Share of a core used by following at 1,000 transactions a second."""
     with fleet(folder, HERE, "--load=1000", copies=1, replicas=1) as made:
         pid = made.replicas[0].writer_pid
         time.sleep(5)

@@ -1,8 +1,8 @@
-"""Clients that go from endpoint to endpoint and demand what they have seen.
+"""Clients that switch between endpoints and require commits that they have seen.
 
-Each sends `Foreblock-Min-Commit` with the highest commit that it has seen, to a node that it
-picks by chance. It must never get an older one, and two nodes must never show one commit with
-two latest blocks. What no node answers is counted, and is not wrong: a node may be down.
+Each sends `Foreblock-Min-Commit` with the highest commit that it has seen, to a random node. It
+must never get an older one, and two nodes must never show one commit with two latest blocks. Failed
+requests are counted and are no errors: a node may be down.
 """
 
 import random
@@ -16,7 +16,7 @@ from replicas.node import Node, NotAnswered
 
 
 class Wanderers:
-    """What several clients have seen and found wrong."""
+    """The observations and failures of several clients."""
 
     def __init__(self, nodes: Callable[[], Sequence[Node]], count: int, seed: int) -> None:
         self._nodes = nodes

@@ -1,4 +1,4 @@
-"""What samples of a long life must not show. Values in, sentences out."""
+"""The limits on samples of a long run. Values in, sentences out."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -7,21 +7,23 @@ from typing import Final
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
 from soak.life import KEEP_STATES, Sample
 
-KEEP_PARTIALS: Final = 64  # blocks, as the writer does unless told otherwise
+KEEP_PARTIALS: Final = 64  # blocks, the writer's default
 BEHIND: Final = 3 + PRUNE_HEIGHTS  # blocks that pruning may lag
-GATHERED: Final = 3  # blocks that may wait for the store's own work, under load
+GATHERED: Final = 3  # blocks that may wait for the store's maintenance, under load
 INDICES: Final = 11  # flashblocks of a block
-SETTLED: Final = 200  # blocks after which partials and trie nodes go as fast as they come
-FULL: Final = 300  # blocks after which everything that is kept by count is full
-MEMORY_MIB: Final = 8.0  # more than this is growth, however long the life
+# blocks after which partial blocks and trie nodes are removed as fast as they are added
+SETTLED: Final = 200
+FULL: Final = 300  # blocks after which all data with a retention limit is full
+MEMORY_MIB: Final = 8.0  # more than this is growth, for any length of the run
 OBJECTS: Final = 1.05
-STEADY: Final = 1.25  # between the step in which the store grew most per transaction, and least
-PLATEAU: Final = 1.1  # of pages with what is kept for a while, once all of it is there
-FREE_BYTES: Final = 16 << 20  # of the file; what was freed is used again
+# between the intervals with the largest and the smallest growth of the store per transaction
+STEADY: Final = 1.25
+PLATEAU: Final = 1.1  # of pages with temporarily kept data, once all of it is there
+FREE_BYTES: Final = 16 << 20  # of the file; freed pages are reused
 
 
 def findings(samples: Sequence[Sample]) -> Iterator[str]:
-    """What is wrong, if anything is; a short life shows less than a long one."""
+    """Return the violations; a short run shows fewer than a long one."""
     for sample in samples:
         yield from _pruned(sample)
         if sample.file_bytes > sample.store_bytes + FREE_BYTES:

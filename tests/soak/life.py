@@ -1,8 +1,8 @@
-"""A dev chain under load in one process, faster than time, with a reader beside it.
+"""A dev chain under load in one process, faster than real time, with a concurrent reader.
 
-The sequencer, its store and a service that answers requests are the real ones; only the
-clock is driven, so that an hour of the chain takes minutes. Samples along the way say what
-grows. The store lets few readers in, so that a view that is never closed ends the run.
+The sequencer, its store and a service that answers requests are the real ones; only the clock is
+driven, so that an hour of the chain takes minutes. Regular samples show growth. The store admits
+few readers, so that a view that is never closed ends the run.
 """
 
 import gc
@@ -29,11 +29,11 @@ from support.servers.asking import Asker, asker
 
 BLOCK_MS: Final = 2_000
 INTERVAL_MS: Final = 200
-# Two of the writer's blocks, its own look at the store, a request, and a reader that lingers.
+# Two of the writer's blocks, its own check of the store, a request, and a lingering reader.
 VIEWS_AT_ONCE: Final = 5
-LINGERS: Final = 20  # blocks after which a view is taken again
+LINGERS: Final = 20  # blocks between lingering views
 LINGERS_FOR: Final = 2  # blocks; longer than any request may take
-CACHED: Final = 1 << 20  # bytes, so that caches are full soon
+CACHED: Final = 1 << 20  # bytes, so that caches are soon full
 ROWS: Final = 1 << 24  # more than there are
 KEEP_STATES: Final = 128  # blocks
 OF_PAST: Final = ("deltas", "partials", "nodes", "node_changes", "trash")
@@ -41,25 +41,25 @@ OF_PAST: Final = ("deltas", "partials", "nodes", "node_changes", "trash")
 
 @dataclass(frozen=True)
 class Sample:
-    """What there is after so many blocks."""
+    """The measurements after a number of blocks."""
 
     block: int
     transactions: int
     requests: int
-    memory_mib: float  # of the process, what is not the file's
-    objects: int  # that the garbage collector follows
+    memory_mib: float  # of the process, without the file's pages
+    objects: int  # tracked by the garbage collector
     store_bytes: int  # in use
-    file_bytes: int  # what the file takes, free pages included
-    oldest_place: int  # the lowest block whose partials are found by their place
-    oldest_row: int  # the lowest block that has rows of partials beside its body
-    oldest_partial: int  # the lowest block whose partials the store knows
-    hash_rows: int  # hashes of blocks and of partials
+    file_bytes: int  # size of the file, including free pages
+    oldest_place: int  # the lowest block whose partial blocks are found by position
+    oldest_row: int  # the lowest block with rows of partial blocks beside its body
+    oldest_partial: int  # the lowest block with known partial blocks in the store
+    hash_rows: int  # hashes of blocks and of partial blocks
     earliest: int  # the oldest block whose state can be read
-    pages_of_past: int  # of the store, with what is kept for so many blocks and no longer
+    pages_of_past: int  # of the store, with data of limited retention
 
 
 def live(folder: Path, blocks: int, tps: int, every: int) -> Iterator[Sample]:
-    """Let a chain live for so many blocks; a sample after every so many."""
+    """Run a chain for this many blocks, with periodic samples."""
     load = Load(tps, ACCOUNTS, 31337)
     chain = DevChain(folder, load=load, max_readers=VIEWS_AT_ONCE, keep_states=KEEP_STATES)
     with asker(Ledger(chain.store, clock=chain.clock), cached_bytes=CACHED) as client:
@@ -79,14 +79,14 @@ def live(folder: Path, blocks: int, tps: int, every: int) -> Iterator[Sample]:
 
 
 class Lingering:
-    """Somebody who keeps a view open over many commits, and sees the same all the while."""
+    """A reader that keeps a view open over many commits, and always sees the same."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._saw = 0
 
     def next(self, chain: DevChain, block: int) -> None:
-        """Take a view or let go of it, after this block."""
+        """Open or close a view after this block."""
         if block % LINGERS == 0:
             self.end()
             self._view = chain.store.view()
@@ -95,7 +95,7 @@ class Lingering:
             self.end()
 
     def end(self) -> None:
-        """Look again, and let go."""
+        """Check again, and close."""
         if self._view is not None:
             assert self._look(self._view) == self._saw
             self._view.close()
@@ -107,7 +107,7 @@ class Lingering:
 
 
 class Reader:
-    """Asks about pending and what was pending; answers must be answers."""
+    """Reads pending and formerly pending blocks; every response must be valid."""
 
     def __init__(self, client: Asker) -> None:
         self._client = client

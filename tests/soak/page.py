@@ -1,12 +1,13 @@
-"""Leave the page open beside two loaded chains, and say what it costs the service and the browser.
+"""Leave the page open beside two loaded chains, and measure its cost to the service and the
+browser.
 
     PYTHONPATH=tests .venv/bin/python tests/soak/page.py --minutes 10 --load 500
 
-It fails where the tab grows, where the page costs the workers more than 5 % of a core or ever
-more, or where the page falls behind the chain.
+It fails if the tab grows, if the page costs the workers more than 5 % of a core or a growing share,
+or if the page falls behind the chain.
 
-What workers take without a page is measured before it is opened and after it is closed: a chain
-that has grown may cost more by itself. `--alone` opens none at all.
+The workers' load without a page is measured before it is opened and after it is closed: a longer
+chain may cost more by itself. `--alone` opens no page.
 """
 
 import argparse
@@ -24,10 +25,10 @@ from support.browser.tab import Tab, opened_tab
 from support.servers.dev_processes import Dev, dev_chain
 
 MOST_SHARE = 0.05  # of a core, in all workers
-MOST_RISE = 0.02  # of it, from the first third of the samples to the last
+MOST_RISE = 0.02  # from the first third of the samples to the last
 MOST_GROWTH = 1.25  # of the tab, likewise
 MOST_BEHIND = 2  # blocks
-ROOM = 4 << 20  # bytes by which a tab may grow anyway
+ROOM = 4 << 20  # bytes by which a tab may grow in any case
 SHOWN = """
 [...document.querySelectorAll('.places .latest')].map(each => +each.textContent.replace(/,/g, ''))
 """
@@ -35,12 +36,12 @@ SHOWN = """
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at everything."""
+    """One set of measurements."""
 
     seconds: float
     heap: int  # bytes of the tab's objects
     nodes: int  # elements of the page
-    share: float  # of a core, in all workers since the last look
+    share: float  # of a core, in all workers since the last sample
     behind: int  # blocks
 
 
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def measure_alone(dev: Dev, seconds: float, every: float) -> float:
-    """The share of a core that the workers take with nobody there."""
+    """The share of a core that the workers use without a page."""
     begun = last = time.monotonic()
     first = used = cpu(dev.pids("worker"))
     while last - begun < seconds:
@@ -95,7 +96,7 @@ def requests(dev: Dev) -> Counter[str]:
 
 
 def tell_requests(asked: Counter[str], samples: Sequence[Sample]) -> None:
-    """What was asked meanwhile; the looks ask for two blocks each."""
+    """Print the requests of the page; a sample itself sends two for blocks."""
     asked["eth_getBlockByNumber"] -= 2 * len(samples)
     for method, count in (+asked).most_common():
         tell(f"{count / samples[-1].seconds:6.2f} a second  {method}")
@@ -113,7 +114,7 @@ def watch(dev: Dev, tab: Tab, seconds: float, every: float) -> Iterator[Sample]:
         behind = max(dev.main.latest() - shown[0], dev.test.latest() - shown[1])
         nodes = tab.evaluate("document.querySelectorAll('*').length")
         yield say(Sample(now - begun, tab.heap_bytes(), nodes, share, behind))
-        # What the looks themselves cost is not counted.
+        # The samples' own cost is not counted.
         last, used = time.monotonic(), cpu(dev.pids("worker"))
 
 
@@ -156,7 +157,7 @@ def tell(text: str) -> None:
 
 
 def cpu(pids: Sequence[int]) -> float:
-    """Seconds of processor that processes have used."""
+    """CPU seconds of processes."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()

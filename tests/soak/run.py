@@ -1,4 +1,4 @@
-"""Let a dev chain live for an hour, faster than time, and say what grew.
+"""Run a dev chain for an hour, faster than real time, and report growth.
 
 `make check NAME=soak` runs it; `tests/system/test_soak.py` runs a small one.
 """

@@ -1,11 +1,11 @@
-"""Let Prometheus scrape a loaded instance whose processes are killed, and judge what it has seen.
+"""Let Prometheus scrape a loaded instance whose processes are killed, and check the results.
 
     PYTHONPATH=tests .venv/bin/python tests/soak/scraped.py --minutes 5 --load 200
 
-A dev chain with two networks and two workers, and an instance that follows one of them, are
-scraped every second. It fails where a scrape failed that no killed worker was answering, where
-a counter fell, where series became more after the first third, or where a panel of the
-dashboard shows nothing. Needs Debian's package prometheus.
+A dev chain with two networks and two workers, and an instance that follows one of them, are scraped
+every second. It fails if a scrape failed that was not served by a killed worker, if a counter
+decreased, if the number of series grew after the first third, or if a panel of the dashboard is
+empty. Needs Debian's package prometheus.
 """
 
 import argparse
@@ -43,10 +43,10 @@ scrape_configs: [{{job_name: foreblock, static_configs: [{{targets: [{targets}]}
 
 
 class Seen(NamedTuple):
-    """What happened meanwhile."""
+    """The events during the run."""
 
-    kills: list[float]  # when processes were killed, as Prometheus has time
-    series: list[float]  # how many there were, from time to time
+    kills: list[float]  # times of kills, in Prometheus time
+    series: list[float]  # number of series, sampled
 
 
 class Prometheus:
@@ -60,12 +60,12 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def samples(self, query: str) -> list[dict[str, Any]]:
-        """All samples of a query over a time, by series."""
+        """All samples of a query over a period, by series."""
         found: list[dict[str, Any]] = self.ask(f"query?query={quote(query)}")["result"]
         return found
 
     def values(self, query: str) -> dict[str, float]:
-        """What a query gives, by its labels."""
+        """The result of a query, by labels."""
         found = self.ask(f"query?query={quote(query)}")["result"]
         return {
             json.dumps(each["metric"], sort_keys=True): float(each["value"][1]) for each in found
@@ -108,7 +108,7 @@ def main() -> None:
 
 @contextmanager
 def scraping(folder: Path, urls: list[str]) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes these addresses, from its first answer to its end."""
+    """A Prometheus that scrapes these addresses, from its first response to its end."""
     targets = ", ".join(f"'{url.removeprefix('http://')}'" for url in urls)
     config = folder / "prometheus.yml"
     config.write_text(CONFIG.format(rules=ROOT / "deploy" / "alerts.yml", targets=targets), "utf-8")
@@ -127,7 +127,7 @@ def scraping(folder: Path, urls: list[str]) -> Iterator[Prometheus]:
 
 @contextmanager
 def asking(dev: Dev, other: Network) -> Iterator[None]:
-    """Clients that ask well and badly, methods that nobody has among them."""
+    """Clients that send valid and invalid requests, including unknown methods."""
     assert dev.test is not None
     stop = Event()
     threads = [
@@ -159,25 +159,25 @@ def _ask(network: Network, stop: Event) -> None:
             try:
                 network.ask(method, *params)
             except (RpcError, OSError, AssertionError):
-                continue  # its fault, or a worker that was killed
+                continue  # its own error, or a killed worker
 
 
 def live(dev: Dev, prometheus: Prometheus, seconds: float) -> Seen:
-    """Kill a process now and then."""
+    """Kill a process periodically."""
     seen, begun = Seen([], []), time.monotonic()
     while (passed := time.monotonic() - begun) < seconds:
         time.sleep(min(KILL_SECONDS, seconds - passed))
         seen.series.append(sum(prometheus.values("scrape_samples_scraped").values()))
-        if seconds - passed > 3 * KILL_SECONDS:  # none shortly before the end
+        if seconds - passed > 3 * KILL_SECONDS:  # not shortly before the end
             seen.kills.append(time.time())
             dev.kill("writer" if len(seen.kills) % 4 == 0 else "worker")
     return seen
 
 
 def findings(prometheus: Prometheus, seconds: int, seen: Seen) -> Iterator[str]:
-    """What should not be: failed scrapes, counters that fell, series that became more.
+    """Return the violations: failed scrapes, decreased counters, additional series.
 
-    A scrape fails if the worker is killed that answers it; the next one succeeds.
+    A scrape fails if its worker is killed; the next one succeeds.
     """
     for each in prometheus.samples(f"up[{seconds - 10}s]"):
         failed = [float(at) for at, value in each["values"] if value != "1"]
@@ -195,7 +195,7 @@ def findings(prometheus: Prometheus, seconds: int, seen: Seen) -> Iterator[str]:
 
 
 def empty_panels(prometheus: Prometheus) -> Iterator[str]:
-    """The panels of the dashboard of which some expression gives no series."""
+    """The panels of the dashboard with an expression without series."""
     board = json.loads((ROOT / "deploy" / "grafana.json").read_text("utf-8"))
     for panel in board["panels"]:
         for target in panel.get("targets", ()):

@@ -1,4 +1,6 @@
-"""What a service must bear, on a small scale; `make check NAME=abuse` has the full one."""
+"""Abuse that a service must withstand, on a small scale; `make check NAME=abuse` has the
+full one.
+"""
 
 import json
 import socket
@@ -24,7 +26,7 @@ from support.servers.dev_processes import children, loop_seconds_between
 from support.servers.waiting import PATIENCE
 
 MEBI = 2**20
-MOST = 0.05  # seconds that others may take before a balance
+MOST = 0.05  # maximum seconds for others before a balance
 SCALE = 0.02  # of simulations
 SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeout=1",
          "--call-timeout=1"]  # fmt: skip
@@ -32,7 +34,7 @@ SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeo
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service over the benchmark's chain, with short patience."""
+    """A service over the benchmark's chain, with short timeouts."""
     folder = tmp_path_factory.mktemp("abuse")
     genesis = folder / "genesis.json"
     genesis.write_bytes(chain.genesis())
@@ -47,10 +49,10 @@ def _attackers_find_their_modules(monkeypatch: pytest.MonkeyPatch, checkout: Pat
 
 
 def held_up(service: RunningService, count: int) -> float:
-    """How long the loop works for others before a balance is answered, in the median.
+    """Return the median time that the loop works for others before a balance is answered.
 
-    In seconds of the processor: those of the clock tell how busy the machine is, and are
-    measured by `make check NAME=abuse`.
+    In CPU seconds: wall-clock time depends on other load, and is measured by `make check
+    NAME=abuse`.
     """
     (worker,) = children(service.pid)["worker"]
     connection = Connection(address_of(service.url), PATIENCE)
@@ -79,7 +81,7 @@ def test_others_are_served_meanwhile(service: RunningService, name: str, count: 
 
 
 def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
-    """In place, eight calls of fifty million gas would stand before each balance."""
+    """Inline, eight calls of fifty million gas would precede each balance."""
     with attacking("endless_loop", service.url, 8):
         assert held_up(service, 200) < MOST
 
@@ -88,7 +90,9 @@ def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
 def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
     service: RunningService, name: str
 ) -> None:
-    """And others are served meanwhile, in bounded memory; on a fiftieth of the full scale."""
+    """And other requests are served meanwhile, in bounded memory; on a fiftieth of the full
+    scale.
+    """
     _, wrong = ask_once(address_of(service.url), EXCESSES[name](SCALE))
     assert wrong is None
     before = reset_peak(family(service.pid))
@@ -98,7 +102,7 @@ def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
 
 
 def answers(connection: Connection) -> Iterator[Answer]:
-    """Every answer until the server closes the connection."""
+    """All responses until the server closes the connection."""
     with suppress(Closed):
         while True:
             yield connection.answer()
@@ -106,7 +110,7 @@ def answers(connection: Connection) -> Iterator[Answer]:
 
 @pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-", head(10) + b"{"])
 def test_patience_ends(service: RunningService, sent: bytes) -> None:
-    """Half a head and half a body: refused or closed, well before the test's own patience."""
+    """Half a head and half a body: rejected or closed, well before the test's own timeout."""
     connection = Connection(address_of(service.url), timeout=PATIENCE)
     connection.socket.sendall(sent)
     assert {answer.status for answer in answers(connection)} <= {408}
@@ -117,8 +121,8 @@ def test_who_never_reads_is_left(service: RunningService) -> None:
     connection = Connection(address_of(service.url), timeout=PATIENCE)
     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     body = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}'
-    requests = (head(len(body)) + body) * 200_000  # more than buffers on the way can hold
-    with pytest.raises(ConnectionError):  # a timeout would say that the server still waits
+    requests = (head(len(body)) + body) * 200_000  # more than the buffers in between can hold
+    with pytest.raises(ConnectionError):  # a timeout would mean that the server still waits
         connection.socket.sendall(requests)
     connection.close()
 

@@ -1,4 +1,4 @@
-"""`foreblock dev`: its networks, its page, the README's examples, and how its processes end."""
+"""`foreblock dev`: its networks, its page, the README's examples, and the end of its processes."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def test_both_networks_have_a_pending_block_that_grows_and_seals(dev: Dev) -> No
 def test_what_it_says_fits_and_can_be_copied(dev: Dev) -> None:
     assert max(len(line.rstrip("\n")) for line in dev.said) <= 80
     said = "".join(dev.said)
-    # Libraries that insist on the checksum of an address get one.
+    # Libraries that require the checksum of an address get one.
     assert "  0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n     0xac0974be" in said
     assert "a block every 2 s, a flashblock every 200 ms\n" in said
     assert "WebSocket: same addresses. Use /eth for tools that expect a standard node\n" in said
@@ -90,7 +90,7 @@ def test_readiness_says_how_the_network_is(dev: Dev) -> None:
 
 
 def pattern(shown: str) -> str:
-    """Match what is shown; … stands for what differs from time to time."""
+    """Match displayed output; … stands for varying parts."""
     return ".*".join(map(re.escape, shown.split("…")))
 
 
@@ -113,7 +113,7 @@ def answer(dev: Dev, command: str) -> str:
 
 
 def test_every_line_of_the_readme_answers_as_shown(dev: Dev) -> None:
-    """In their order: what is sent in one is seen in the next."""
+    """In order: transactions of one example are visible in the next."""
     methods = set()
     for command, shown in EXAMPLES:
         found = answer(dev, command)

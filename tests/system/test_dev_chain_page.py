@@ -1,4 +1,4 @@
-"""The program of docs/dev-chain.md, run as it stands on a chain of `foreblock dev`."""
+"""The program of docs/dev-chain.md, run unchanged on a chain of `foreblock dev`."""
 
 import re
 import subprocess

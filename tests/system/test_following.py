@@ -72,9 +72,9 @@ def follower(dev: Dev, genesis: Path, folder: Path) -> Iterator[Following]:
 
 
 def whole_blocks(*networks: Network) -> list[int]:
-    """The newest two blocks of which all networks have flashblocks, or none.
+    """The newest two blocks with flashblocks on all networks, if any.
 
-    A network that is late takes a block from the canonical source, which has no flashblocks.
+    A late network takes a block from the canonical source, which has no flashblocks.
     """
     newest = min(network.latest() for network in networks)
     found = [
@@ -145,7 +145,7 @@ def test_a_writer_that_is_killed_heals_through_canonical(dev: Dev, follower: Fol
 LIMIT = 400_000_000  # of a dev chain
 FAR = 2**62
 
-# What the deposit runs and its gas, the gas limit of the block, and what it says to have used.
+# The code of the deposit and its gas, the gas limit of the block, and the claimed gas.
 KINDS = [
     (loop(), FAR, 2**63, 100_000),
     (loop(), LIMIT, 2 * LIMIT, 100_000),
@@ -155,7 +155,7 @@ KINDS = [
 
 
 def spoil(message: dict[str, Any], place: int) -> str:
-    """The first message of a block, with a deposit that nobody can wait for."""
+    """The first message of a block, with an extremely slow deposit."""
     code, gas, gas_limit, gas_used = KINDS[place % len(KINDS)]
     deposit = deposit_running(code, gas)
     message["payload_id"] = f"0x{place + 1:016x}"
@@ -168,7 +168,7 @@ def spoil(message: dict[str, Any], place: int) -> str:
 
 @contextmanager
 def spoiled(honest: str) -> Iterator[str]:
-    """A feed that sends the first message of each block, spoiled in one way after the other."""
+    """A feed that sends the first message of each block, modified in various ways in turn."""
 
     def attend(connection: ServerConnection) -> None:
         place = 0
@@ -258,7 +258,7 @@ def test_in_bad_weather_an_instance_converges_to_the_chain_it_follows(
     until_latest(network, 12)
 
     def same() -> bool:
-        """Once both are asked between two reorganisations they agree on every sealed block."""
+        """Wait until both agree on every sealed block, between two reorganisations."""
         tip = min(dev.latest(), network.latest())
         try:
             return all(sealed(network, each) == sealed(dev, each) for each in range(1, tip + 1))
@@ -290,7 +290,7 @@ def begun_and_recorded(data: Path, file: Path, block_time: int, stack: ExitStack
     """A chain whose feed was recorded until its third block had begun."""
     feed = f"127.0.0.1:{free_port()}"
     options = (*ONE, f"--block-time={block_time}", "--load=50", f"--data={data}")
-    with ThreadPoolExecutor(1) as beside:  # it is there before the chain is
+    with ThreadPoolExecutor(1) as beside:  # it starts before the chain
         recording = beside.submit(record, f"ws://{feed}/ws", file, lambda it: has_begun(it, 3))
         dev = stack.enter_context(dev_chain(*options, f"--feed-listen={feed}")).main
         assert recording.result().unreadable == 0
@@ -308,7 +308,7 @@ def recorded(file: Path) -> list[tuple[int, int]]:
 def test_a_recorded_feed_replayed_into_another_instance_gives_the_same_answers(
     stack: ExitStack, tmp_path: Path
 ) -> None:
-    """The busier the machine, the longer is the first block in which who records must come."""
+    """The busier the machine, the longer the first block, in which the recorder must start."""
     for block_time in (2, 4, 8, 16, 32):
         data, file = tmp_path / f"dev-{block_time}", tmp_path / f"recording-{block_time}"
         dev = begun_and_recorded(data, file, block_time, stack)
@@ -333,7 +333,7 @@ def test_a_recorded_feed_replayed_into_another_instance_gives_the_same_answers(
 
 @contextmanager
 def replayed(file: Path) -> Iterator[str]:
-    """`foreblock replay` of a file, as fast as it is taken."""
+    """`foreblock replay` of a file, at maximum speed."""
     command = [
         sys.executable, "-m", "foreblock", "replay", str(file), "--listen=127.0.0.1:0", "--speed=0"
     ]  # fmt: skip

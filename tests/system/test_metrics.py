@@ -1,4 +1,4 @@
-"""Metrics of a whole service: all processes, over restarts, whoever is asked; slow requests."""
+"""Metrics of a whole service: all processes, across restarts, from any worker; slow requests."""
 
 import json
 import re
@@ -23,7 +23,7 @@ Metrics = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def scrape(url: str) -> Metrics:
-    """What /metrics says, by name and labels."""
+    """Return the contents of /metrics, by name and labels."""
     reply = exchange(url, "/metrics")
     assert reply.status == 200, reply.text
     found: Metrics = {}
@@ -58,7 +58,7 @@ def counters(found: Metrics) -> Metrics:
 
 
 def fallen(before: Metrics, after: Metrics) -> list[object]:
-    """Counters that fell or vanished."""
+    """Counters that decreased or vanished."""
     return [key for key, each in counters(before).items() if after.get(key, -1.0) < each]
 
 
@@ -69,7 +69,7 @@ def test_the_version_is_that_of_the_package(dev: Dev) -> None:
 
 def test_requests_of_both_ways_are_counted_whoever_is_asked(dev: Dev) -> None:
     before = scrape(dev.main.url)
-    for _ in range(20):  # each over a connection of its own, to either worker
+    for _ in range(20):  # each over a separate connection, to either worker
         dev.main.batch((BALANCE[0], BALANCE[1:]), (BALANCE[0], BALANCE[1:]))
         dev.main.ask("eth_chainId")
     with pytest.raises(RpcError):
@@ -174,7 +174,7 @@ def _patiently(network: Network) -> Metrics:
 
 
 def slow_request(dev: Dev, request_id: str) -> dict[str, Any]:
-    """The next event in the log about this request."""
+    """The next log event about this request."""
     assert dev.process.stdout is not None
     for line in dev.process.stdout:
         if line.startswith("{") and (found := json.loads(line)).get("request_id") == request_id:
@@ -208,7 +208,7 @@ def test_metrics_can_be_switched_off() -> None:
 
 @pytest.mark.heavy
 def test_they_are_at_addresses_that_other_machines_reach() -> None:
-    """Where methods of development chains are hidden, and nothing else is."""
+    """On public addresses only the methods of development chains are hidden."""
     with dev_chain("--listen=0.0.0.0:0", "--test-listen=") as dev:
         assert value(scrape(dev.main.url), "ready", network="main") == 1
     with dev_chain("--metrics-listen=0.0.0.0:0", "--test-listen=") as dev:

@@ -1,7 +1,7 @@
-"""Clients that go from worker to worker and from instance to instance, over real sockets.
+"""Clients that switch between workers and instances, over real sockets.
 
-Each request has a connection of its own, which the kernel gives to one of two workers. The
-instance that is behind serves an earlier copy of the store of the other.
+Each request has a separate connection, which the kernel gives to one of two workers. The instance
+that is behind serves an earlier copy of the other's store.
 """
 
 import json
@@ -34,7 +34,7 @@ READS = json.dumps(
 FAR = 10**9
 ONE = ["--workers=1"]
 FUTURE = f"?min_commit={FAR};wait=0"
-CONNECTIONS = 40  # so many come to both workers
+CONNECTIONS = 40  # enough to reach both workers
 PAGE = "http://localhost:3000"
 DOCS = (CHECKOUT / "docs" / "http.md").read_text("utf-8")
 EXAMPLES = [
@@ -45,7 +45,7 @@ EXAMPLES = [
 
 
 def ask(url: str, **headers: str) -> HttpReply:
-    """Ask with these headers, `_` for `-` in their names."""
+    """Send a request with these headers, `_` for `-` in their names."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return exchange(url, "/", REQUEST, named)
 
@@ -72,7 +72,7 @@ def dev() -> Iterator[Dev]:
 
 
 def test_each_answer_is_of_the_commit_that_is_demanded_or_a_later_one(dev: Dev) -> None:
-    """Every request demands one more than was seen, and so has to wait for it."""
+    """Every request requires one commit more than the highest seen, and so has to wait for it."""
     commit = ask(dev.main.url).commit
     for _ in range(CONNECTIONS):
         found = ask(dev.main.url, Foreblock_Min_Commit=str(commit + 1))
@@ -117,7 +117,7 @@ def test_pages_may_read_the_snapshot_and_when_to_ask_again(dev: Dev) -> None:
 
 
 def test_a_session_goes_on_at_another_worker(dev: Dev) -> None:
-    """Each connection demands one more than the one before has seen."""
+    """Each connection requires one commit more than the previous one has seen."""
     commit = 0
     for _ in range(CONNECTIONS):
         with over_websocket(dev.main, f"?min_commit={commit + 1:#x}") as client:
@@ -167,7 +167,7 @@ def test_a_client_between_instances_never_goes_backwards(tmp_path: Path) -> None
 
 
 def shown_as(text: str) -> re.Pattern[str]:
-    """What an example shows, for any chain: numbers, hashes and what is left out may differ."""
+    """Compare the structure with an example: numbers, hashes and omitted parts may differ."""
     pattern = re.escape(text.strip())
     pattern = re.sub(r"(commit=|is\\ at\\ )\S+?(?=;|\n|$)", r"\1\\S+", pattern)
     pattern = re.sub(r"0x[0-9a-f]+(\\\.\d+)?:0x[0-9a-f]+…", r"0x[0-9a-f]+\1?:0x[0-9a-f]+", pattern)

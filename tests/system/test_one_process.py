@@ -29,7 +29,7 @@ OPTIONS = (
 
 
 def pay(network: Network) -> int:
-    """Pay Bob a wei; gives the number of the block that has it, which is sealed by then."""
+    """Pay Bob one wei; return the number of its block, which is then sealed."""
     sent = network.ask("eth_sendTransaction", {"from": ALICE, "to": BOB, "value": "0x1"})
     receipt = network.ask("eth_getTransactionReceipt", sent)
     assert receipt is not None, "it is there when the hash is"
@@ -55,13 +55,13 @@ def running() -> Iterator[Dev]:
 
 @pytest.fixture
 def dev(running: Dev) -> Dev:
-    """A chain at its first block, whose data is temporary."""
+    """A chain at its first block, with temporary data."""
     running.main.ask("anvil_reset")
     return running
 
 
 def test_what_was_answered_is_there_for_the_next_request_and_after_a_kill(tmp_path: Path) -> None:
-    """With a folder for its data, a command is committed when it is answered."""
+    """With a data folder, a command is committed when it is answered."""
     with dev_chain(*OPTIONS, f"--data={tmp_path}") as dev:
         main = dev.main.node
         assert (dev.pids("writer"), dev.pids("worker")) == ([], [])
@@ -147,11 +147,11 @@ def test_every_read_sees_the_commands_before_it_and_what_was_read_survives_a_kil
 
 
 class Single:
-    """One connection with one request after the other, as tests of contracts send them."""
+    """One connection with sequential requests, as in contract tests."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self._connection = connection
-        self.headers: list[str] = []  # of the last answer, their names
+        self.headers: list[str] = []  # names of the last response's headers
 
     def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401, JSON
         """The result of a request."""

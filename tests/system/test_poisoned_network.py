@@ -1,5 +1,6 @@
-"""One network whose feeds are poison of every kind, beside another, on a small scale; `make
-weather` measures it for longer, and how late the other is."""
+"""One network whose feeds are poisoned in every way, beside another one, on a small scale; `make
+weather` runs longer, and measures the delay of the other.
+"""
 
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ SECONDS = 2
 
 
 def all_were_heard(said: str) -> bool:
-    """Whether every feed has got so far that its poison is known."""
+    """Return whether every feed has got far enough that its poison is detected."""
     lines = [line for line in said.splitlines() if line.startswith("feed: ")]
     heard = {
         kind: [line for line in lines if f"/?{kind}=" in line and "no message yet" not in line]

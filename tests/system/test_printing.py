@@ -1,4 +1,4 @@
-"""`foreblock dev --print`: what happens on a chain, on standard output as it happens."""
+"""`foreblock dev --print`: events of a chain on standard output."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ REVERTING = code("CALLDATASIZE", 0, 0, "CALLDATACOPY", "CALLDATASIZE", 0, "REVER
 
 
 class Output:
-    """What a chain has printed since its start."""
+    """The output of a chain since its start."""
 
     def __init__(self, dev: Dev) -> None:
         self.lines: list[str] = []
@@ -120,14 +120,14 @@ def test_it_is_switched_while_it_runs_in_every_worker(printing: tuple[Network, O
     for _ in range(20):
         network.ask("eth_getBalance", BOB, "latest")
         network.ask("eth_chainId")
-    network.ask("anvil_mine")  # what was asked before is printed before it is answered
+    network.ask("anvil_mine")  # output of earlier requests precedes its response
     lines = output.wait_for(f"    Block Number: {latest + 1}", since=since)
     assert times(lines, "eth_blockNumber") == 0
     assert times(lines, "eth_getBalance") == times(lines, "eth_chainId") == 20
 
 
 def times(lines: list[str], method: str) -> int:
-    """How often a method was called, by what is printed."""
+    """Return the number of calls of a method, from the output."""
     more = [re.fullmatch(rf"{method} \((\d+) times\)", line) for line in lines]
     return lines.count(method) + sum(int(found[1]) - 1 for found in more if found)
 
@@ -156,7 +156,7 @@ def test_the_next_writer_goes_on_as_it_was_told() -> None:
 
 
 def accepted(network: Network, sent: dict[str, str]) -> str | None:
-    """The hash of a transaction, if there is somebody to take it."""
+    """The hash of a transaction, if it can be accepted."""
     try:
         found: str = network.ask("eth_sendTransaction", sent)
     except RpcError:

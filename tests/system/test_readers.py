@@ -1,4 +1,4 @@
-"""All workers give the same answers: processes of their own, over one store that grows."""
+"""All workers give the same responses: separate processes, over one growing store."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from support.servers.waiting import PATIENCE
 
 pytestmark = pytest.mark.heavy
 
-# Answers one body a line until there are no more, at the time it was started with.
+# Responds to one body per line until its input ends, at the time of its start.
 READER = """
 import sys
 from foreblock.clock import DrivenClock
@@ -36,7 +36,7 @@ TO = "0x00000000000000000000000000000000000c0de0"
 
 
 class Reader:
-    """A worker, as far as answers go."""
+    """A worker, reduced to its responses."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -73,7 +73,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 
 
 def bodies() -> list[bytes]:
-    """Blocks, balances, calls and simulations, under names that move and that do not."""
+    """Blocks, balances, calls and simulations, under moving names and fixed ones."""
     first = {"blockNumber": "0x1", "flashblockIndex": "0x0"}
     code = {TO: {"code": returning("NUMBER")}}
     asked = []
@@ -89,7 +89,7 @@ def bodies() -> list[bytes]:
 
 
 def test_readers_answer_alike_after_every_commit(chain: PreconfirmingChain, tmp_path: Path) -> None:
-    """One that reads all along, one that begins later, and one beside the writer."""
+    """One that reads throughout, one that begins later, and one beside the writer."""
     chain.begin()
     ledger = Ledger(chain.store, clock=chain.clock)
     folder = tmp_path / "store"

@@ -1,4 +1,4 @@
-"""The command of docs/real-chains.md follows a dev chain, as the page says."""
+"""The command of docs/real-chains.md follows a dev chain, as documented."""
 
 import re
 import shlex

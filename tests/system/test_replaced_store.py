@@ -8,18 +8,18 @@ from typing import Any
 from support.servers.dev_processes import Dev, dev_chain, exchange
 from support.servers.waiting import until
 
-CONNECTIONS = 8  # enough to come to both workers
+CONNECTIONS = 8  # enough to reach both workers
 ASKED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
 
 
 def ask(url: str) -> tuple[int, Any]:
-    """The commit of a response over a connection of its own, or 0, and the response."""
+    """The commit of a response over a separate connection, or 0, and the response."""
     reply = exchange(url, "/", ASKED)
     return reply.commit, json.loads(reply.body)
 
 
 class Client:
-    """Asks over new connections, and sees to it that no commit is older than one before."""
+    """Sends requests over new connections, and checks that commits never decrease."""
 
     def __init__(self, dev: Dev) -> None:
         self._dev = dev
@@ -35,7 +35,7 @@ class Client:
         return found
 
     def await_unavailable(self, why: str) -> None:
-        """Until every answer is that there is none, and every probe says why."""
+        """Wait until every response is an error and every probe reports the reason."""
 
         def all_say_so() -> bool:
             messages = [each.get("error", {}).get("message", "") for each in self.answers()]
@@ -47,14 +47,14 @@ class Client:
         until(all_say_so, f"everybody is told: {why}")
 
     def await_served(self) -> None:
-        """Until every answer is a result again, of a later commit."""
+        """Wait until every response is a result again, of a later commit."""
         last = self.commit
         until(lambda: all("result" in each for each in self.answers()), "all are answered")
         until(lambda: self.answers() and self.commit > last, "it goes on")
 
 
 def kill_some(dev: Dev) -> None:
-    """The writer and one worker, whose successors know nothing of what was before."""
+    """The writer and one worker, whose successors start without memory."""
     gone = {dev.kill("writer"), dev.kill("worker")}
     until(
         lambda: (

@@ -1,6 +1,6 @@
 """One chain on several machines: a writer, a standby and a replica, killed and stopped.
 
-Every machine is a whole service with processes of its own, and the log is a real NATS server.
+Every machine is a whole service in separate processes, and the log is a real NATS server.
 """
 
 import re
@@ -53,7 +53,7 @@ class Fleet:
 
 
 def pay(network: Network) -> tuple[str, int]:
-    """Send from the first account; gives the hash and the nonce."""
+    """Send from the first account; return the hash and the nonce."""
     who = ACCOUNTS[0]
     nonce = int(network.ask("eth_getTransactionCount", "0x" + who.address.hex(), "pending"), 16)
     message = Message(
@@ -72,7 +72,7 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
         replica = opened.enter_context(fleet.replica("r"))
         roamer.networks = [first.network, replica.network]
 
-        # A transaction at the replica is in a block, and its nonce is known at once.
+        # A transaction at the replica is in a block, and its nonce is known immediately.
         sent, nonce = pay(replica.network)
         who = "0x" + ACCOUNTS[0].address.hex()
         after = replica.network.ask("eth_getTransactionCount", who, "pending")
@@ -89,14 +89,14 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
         until(lambda: not replica.is_ready(), "pending ends on the replica")
         last = replica.network.commit
 
-        # Whoever comes reads the log and writes on.
+        # A new writer reads the log and continues it.
         second = opened.enter_context(fleet.dev("b", "--takeover=0.5"))
         roamer.networks = [replica.network, second.network]
         second.until_epoch(2, "this node writes")
         replica.until_commit(last + 3)
         replica.until_epoch(2, "writer reachable")
 
-        # The former writer stands by, and takes over when the other one stands still.
+        # The former writer stands by, and takes over when the other one is suspended.
         again = opened.enter_context(fleet.dev("a", "--takeover=0.5"))
         roamer.networks = [replica.network, second.network, again.network]
         again.until_epoch(2, "writer reachable")
@@ -123,7 +123,7 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
 
 @pytest.mark.heavy
 def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
-    """Nothing is served that the log does not have, and no standby takes over meanwhile."""
+    """Nothing is served that is not in the log, and no standby takes over meanwhile."""
     fleet = Fleet(tmp_path, nats)
     with fleet.dev("a", "--takeover=0.5") as writer, fleet.dev("b", "--takeover=0.5") as standby:
         standby.until_epoch(1, "writer reachable")

@@ -1,4 +1,6 @@
-"""A service over the example chain: examples of the docs answer as shown, over WebSocket too."""
+"""A service over the example chain: examples of the docs have the documented results, over
+WebSocket too.
+"""
 
 import json
 import re
@@ -50,7 +52,7 @@ def over_http(endpoint: Endpoint, body: str) -> object:
 
 @each_case(("body", "shown"), EXAMPLES)
 def test_examples_answer_as_shown(endpoint: Endpoint, body: str, shown: str) -> None:
-    """An answer that ends in … is shown in part."""
+    """A response that ends in … is shown in part."""
     answer = endpoint.exchange(body.encode()).decode()
     if shown.endswith("…"):
         assert answer.startswith(shown.removesuffix("…"))

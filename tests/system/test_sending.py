@@ -67,7 +67,7 @@ def test_transaction_is_preconfirmed_and_sealed_later(dev: Dev) -> None:
 
 
 def test_transactions_sent_at_once_get_nonces_that_follow(dev: Dev) -> None:
-    """Each is asked for after the one before was taken, whichever worker answers."""
+    """Each is requested after the previous one was accepted, regardless of the worker."""
     network, who = dev.main, account(1)
     hashes = []
     for expected in range(20):
@@ -101,7 +101,7 @@ def test_refusals_come_in_the_words_of_other_nodes(dev: Dev) -> None:
 
 
 def test_what_a_stopped_writer_was_refused_is_not_executed_later(dev: Dev) -> None:
-    """A second transaction with its nonce is taken, which two in one pool cannot be."""
+    """A second transaction with its nonce is accepted, which is impossible for two in one pool."""
     network, (writer,) = dev.main, dev.pids("writer")
     os.kill(writer, signal.SIGSTOP)
     try:
@@ -129,7 +129,7 @@ def test_command_sends_and_waits(dev: Dev) -> None:
 
 
 def answered(network: Network, method: str, *params: object) -> Any:  # noqa: ANN401, it is JSON
-    """The result, once the pool answers in time."""
+    """The result, once the pool responds in time."""
 
     def poll() -> object:
         try:
@@ -143,7 +143,7 @@ def answered(network: Network, method: str, *params: object) -> Any:  # noqa: AN
 
 
 def mined(node: Network, sent: str) -> dict[str, Any]:
-    """What a tool does: wait for the receipt."""
+    """Wait for the receipt, as tools do."""
 
     def poll() -> dict[str, Any] | None:
         transaction, receipt = node.batch(
@@ -158,7 +158,7 @@ def mined(node: Network, sent: str) -> dict[str, Any]:
 
 
 def test_tool_that_reads_at_latest_after_a_receipt_is_right_each_time(dev: Dev) -> None:
-    """As `forge create` three times in a row: nonces at `latest`, then reads by the receipt."""
+    """Like `forge create` three times in a row: nonces at `latest`, then reads by the receipt."""
     node, who = dev.main.node, account(10)
     for expected in range(3):
         nonce = int(node.ask("eth_getTransactionCount", who, "latest"), 16)

@@ -1,4 +1,4 @@
-"""The service as operators meet it: processes killed and stopped under load."""
+"""The service in operation: processes killed and stopped under load."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def lasting() -> Iterator[Service]:
 
 
 def kill_one_worker(service: Service, load: Load) -> None:
-    """Kill a worker amid its answers, and wait for the next one."""
+    """Kill a worker while it responds, and wait for the next one."""
     answered, victim = load.answered, min(service.workers())
     until(lambda: load.answered > answered + 200, "answers")
     os.kill(victim, signal.SIGKILL)
@@ -47,14 +47,14 @@ def test_killed_worker_costs_its_own_requests_and_nothing_else() -> None:
                 kill_one_worker(service, load)
         assert load.malformed == []
         assert load.refused == 0
-        # Each client has one request open at most, and can lose one for each kill.
+        # Each client has at most one open request, and can lose one for each kill.
         assert load.reset <= 3 * CLIENTS
         with service.connect() as client:
             assert client.ask(b"after").status == 200
 
 
 def test_only_worker_killed_while_clients_queue(lasting: Service) -> None:
-    """With no worker alive, connections wait in the socket that the supervisor keeps."""
+    """Without a live worker, connections wait in the socket that the supervisor keeps."""
     (victim,) = lasting.workers()
     os.kill(victim, signal.SIGKILL)
     until(lambda: not alive(victim), "its end")
@@ -83,7 +83,7 @@ def test_worker_that_hangs_is_replaced() -> None:
         said = logged(service, "process_hung")
         assert (said["name"], said["pid"], said["silent_seconds"]) == ("worker", hung, 2.0)
         until(lambda: len(service.workers() - {hung}) == 2, "a new worker")
-        for _ in range(20):  # so many connections reach both
+        for _ in range(20):  # enough connections to reach both
             with service.connect() as client:
                 assert client.ask(b"x").status == 200
 
@@ -142,7 +142,7 @@ def test_what_had_to_be_killed_to_stop_is_told() -> None:
 
 @pytest.mark.parametrize(("body", "pipelined"), sampled([(b"x", 5), (b"x", 1), (b"slow", 1)], 1))
 def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipelined: int) -> None:
-    # A client that gets no turn for as long as a connection may rest would count as cut off.
+    # A client that gets no turn within the idle timeout of a connection would count as cut off.
     with serving("workers=2", "drain_grace=60") as service:
         load = Load(service, body, pipelined)
         with load.running(CLIENTS):
@@ -177,7 +177,7 @@ def test_second_interrupt_kills() -> None:
 
 
 def refuses(address: tuple[str, int]) -> bool:
-    """Whether a connection cannot be made; a filtered one hangs, which counts."""
+    """Return whether connections fail; a filtered one hangs, which counts."""
     try:
         socket.create_connection(address, 0.05).close()
     except OSError:
@@ -194,7 +194,8 @@ def test_workers_of_a_killed_supervisor_finish_and_free_the_port() -> None:
             service.process.kill()
             until(lambda: not any(map(alive, workers)), "the workers' end")
         assert (load.malformed, load.reset) == ([], 0)
-        with socket.socket() as sock:  # without SO_REUSEPORT, so nobody else may be there
+        # without SO_REUSEPORT, so that no other process can bind to it
+        with socket.socket() as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("127.0.0.1", service.port))
 

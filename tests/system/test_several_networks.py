@@ -1,4 +1,4 @@
-"""Several networks in one service: bad feeds and loud clients of one disturb no other."""
+"""Several networks in one service: bad feeds and loud clients of one do not affect another."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def garbage() -> Iterator[str]:
 
 
 def both(dev: Dev, folder: Path, data: Path) -> tuple[dict[str, Network], dict[str, Sequence[str]]]:
-    """The two networks of a dev chain, and what a service is told to follow them."""
+    """The two networks of a dev chain, and the options of a service that follows them."""
     assert dev.test is not None
     sources = {"main": dev.main, "test": dev.test}
     told = {
@@ -148,11 +148,11 @@ SHAKE = (
 )
 PONGS = b"\x8a\x80\0\0\0\0" * 20_000
 CLIENTS = 4
-MEMORY_MIB = 64  # more than before
+MEMORY_MIB = 64  # additional memory
 
 
 class Loud(threading.Thread):
-    """Connects, sends pongs until it is closed, and does it again."""
+    """Connects, sends pongs until it is closed, and reconnects."""
 
     def __init__(self, port: int, address: str, over: threading.Event) -> None:
         super().__init__()

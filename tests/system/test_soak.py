@@ -1,4 +1,4 @@
-"""A long life, made short: what is kept is bounded, and the judge of it is not blind."""
+"""A shortened long run: kept data is bounded, and the judge detects violations."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ def test_a_chain_that_lives_on_keeps_no_more_than_it_should(tmp_path: Path) -> N
 
 
 def steady(blocks: int = 1_800) -> Iterator[Sample]:
-    """What an hour looks like in which nothing is wrong."""
+    """The samples of an hour without problems."""
     for block in range(100, blocks + 1, 100):
         yield Sample(
             block=block,

@@ -29,7 +29,7 @@ async def subscribe(client: ClientConnection, *params: object) -> None:
 
 
 async def follow(dev: Dev, kind: list[object], count: int, kills: int) -> list[Json]:
-    """So many notifications, while workers are killed in between."""
+    """Receive this many notifications, while workers are killed in between."""
     told: list[Json] = []
     resume: list[object] = []
     url = dev.main.url.replace("http:", "ws:")
@@ -50,7 +50,7 @@ async def follow(dev: Dev, kind: list[object], count: int, kills: int) -> list[J
 
 
 def test_filters_are_known_to_all_workers(dev: Dev) -> None:
-    """Each request comes over a connection of its own, so both workers answer some."""
+    """Each request has a separate connection, so that both workers serve some."""
     name = dev.main.ask("eth_newBlockFilter")
     found: list[str] = []
     polls = 0

@@ -1,4 +1,4 @@
-"""Clients that do harm, on a small scale: the others are answered, and nothing is kept."""
+"""Harmful clients, on a small scale: other clients are served, and no memory is kept."""
 
 import random
 import socket
@@ -16,7 +16,7 @@ MEGABYTE = 1_000_000
 
 
 def median_of_asking(service: Service, count: int) -> float:
-    """How long the loop works until an answer is there, in seconds of the processor."""
+    """The CPU seconds of the loop until a response."""
     (worker,) = service.workers()
     with service.connect() as client:
 
@@ -47,7 +47,7 @@ def test_random_bytes_are_answered_or_refused_cleanly(service: Service) -> None:
 
 
 def throw(service: Service, chance: random.Random) -> None:
-    """Noise, or a good request with a few bytes changed."""
+    """Noise, or a valid request with a few bytes changed."""
     if chance.random() < 0.5:
         data = chance.randbytes(chance.randrange(1, 80))
     else:
@@ -84,7 +84,7 @@ def test_client_that_never_reads_is_held_back_and_dropped() -> None:
             each.send(post(b"big") * 100)
         with service.connect() as client:
             assert client.ask(b"x").status == 200
-        # Each of them has been answered a few of its hundred times.
+        # Each of them has received a few of its hundred responses.
         assert service.resident() < before + 30 * MEGABYTE
         until(lambda: service.open_files() == files, "all are dropped")
 
@@ -97,7 +97,7 @@ def test_large_answers_arrive_whole_at_a_slow_reader(service: Service) -> None:
 
 
 def test_refused_upload_still_reads_the_refusal(service: Service) -> None:
-    """Closing with input unread would reset the connection and lose the answer."""
+    """Closing with unread input would reset the connection and lose the response."""
     head = post(b"").replace(b"Content-Length: 0", b"Content-Length: 6000000")
     with service.connect() as client:
         client.send(head + b"x" * 3_000_000)

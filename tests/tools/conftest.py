@@ -1,3 +1,3 @@
-"""Tests of the harness are beside it; what is in the folders below belongs to tools."""
+"""Tests of the harness are in this folder; the subfolders belong to tools."""
 
 collect_ignore_glob = ["*/*"]

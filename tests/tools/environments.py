@@ -1,9 +1,9 @@
-"""Where the packages of flows come from: folders with a lock file, installed once.
+"""The packages of flows: folders with a lock file, installed once.
 
-A folder is an environment by what is in it: `package-lock.json` is installed by npm,
-`requirements.lock` by pip into a `.venv` of its own, and `go.sum` is that of a program which is
-built. None of them is a dependency of foreblock, and none decides which versions another has.
-A stamp says from which lock file a folder was installed.
+The kind of an environment follows from its files: `package-lock.json` is installed by npm,
+`requirements.lock` by pip into a separate `.venv`, and `go.sum` belongs to a program that is built.
+None of them is a dependency of foreblock, and none constrains another one's versions. A stamp
+records the lock file that a folder was installed from.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ LOCKS = (NPM, "requirements.lock", "go.sum")
 
 
 def install(need: str) -> None:
-    """Install the packages of a folder, unless they are there."""
+    """Install the packages of a folder, unless they are installed."""
     folder = HERE / need
     found = [folder / each for each in LOCKS if (folder / each).exists()]
     state = hashlib.sha256(b"".join(each.read_bytes() for each in found)).hexdigest()
@@ -32,7 +32,7 @@ def install(need: str) -> None:
     if stamp.exists() and stamp.read_text("ascii") == state:
         return
     if need != SHARED and folder / NPM in found:
-        install(SHARED)  # which has the node that all of them run with
+        install(SHARED)  # it has the node that all of them run with
     for lock in found:
         for command in _commands(folder, lock.name):
             _run(command, folder)
@@ -65,7 +65,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 def path_of(needs: Iterable[str]) -> str:
-    """Where the programs of these folders are found, before those of the machine."""
+    """A PATH with the programs of these folders before those of the machine."""
     places = []
     for need in needs:
         folder = HERE / need

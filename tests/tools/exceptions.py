@@ -1,7 +1,7 @@
-"""What passes on anvil and not here, with the reason: no failure of `make tools`.
+"""Steps that pass on anvil and not here, with the reason: not failures of `make tools`.
 
-A row names a target, a family, a flow and a step; `*` stands for every one. A row that excuses
-nothing is reported, so that none outlives its reason.
+A row names a target, a family, a flow and a step; `*` stands for all. An unused row is reported, so
+that none outlives its reason.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exemption:
-    """Steps that need not pass on a target, and why."""
+    """Steps that need not pass on a target, and the reason."""
 
     target: str
     family: str
@@ -18,7 +18,7 @@ class Exemption:
     reason: str
 
     def covers(self, target: str, family: str, flow: str, step: str) -> bool:
-        """Whether it is about this step."""
+        """Return whether it applies to this step."""
         asked = (target, family, flow, step)
         named = (self.target, self.family, self.flow, self.step)
         return all(mine in ("*", theirs) for mine, theirs in zip(named, asked, strict=True))
@@ -41,7 +41,7 @@ OTHERS: tuple[Exemption, ...] = (
     Exemption("eth", "wake", "test", "test_transact_and_events", NO_DEPOSITS),
 )  # fmt: skip
 
-# What is set by hand is at `pending` at once; at `latest` only where no clock seals blocks.
+# State edits are visible at `pending` immediately; at `latest` only if no clock seals blocks.
 CLOCK = "with a clock, what is set by hand is at `latest` with the next block"
 SHOWN = "flashblocks are shown, so what is set by hand comes after transactions that have run"
 HASTY = "the matcher asks for the receipt once, without waiting for a block"

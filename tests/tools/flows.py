@@ -1,36 +1,36 @@
-"""The flows of `make tools`: what a tool does every day, as its own documentation shows it.
+"""The flows of `make tools`: everyday use of a tool, as in its own documentation.
 
 A flow is a program in the folder of its family. It runs there, with these variables:
 
-    RPC_URL, WS_URL   where the chain answers
+    RPC_URL, WS_URL   the endpoints of the chain
     CHAIN_ID          31337
     TARGET            `like-anvil`, `eth` or `anvil`
-    OUT               an empty folder for what it writes
+    OUT               an empty folder for its output
 
-It prints `ok STEP` for each step that went well and `failed STEP: why` for one that did not,
-goes on where it can, and exits with 0 if none failed. The time of a flow is that of its
-program, without the start of the chain.
+It prints `ok STEP` for each successful step and `failed STEP: why` for a failed one, continues if
+possible, and exits with 0 if none failed. The time of a flow is that of its program, without the
+start of the chain.
 
 `needs` names the folders whose packages it uses: `environments.py` installs them. A step that
-passes on anvil and not here is a failure, unless `exceptions.py` says why.
+passes on anvil and not here is a failure, unless `exceptions.py` has a reason.
 """
 
 from dataclasses import dataclass
 
 SHARED = "."  # packages of tests/tools itself
 NODE = "node"
-PYTHON = ("env", "PYTHONPATH=../given", "python3")  # of the folder's environment, if it has one
+PYTHON = ("env", "PYTHONPATH=../given", "python3")  # of the folder's environment, if any
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One program and what it needs."""
+    """A program and its requirements."""
 
     family: str
     name: str
     command: tuple[str, ...]
     needs: tuple[str, ...] = (SHARED,)
-    seconds: float = 240.0  # after which it hangs
+    seconds: float = 240.0  # after which it counts as hanging
 
 
 FLOWS: tuple[Flow, ...] = (

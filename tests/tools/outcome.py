@@ -1,4 +1,4 @@
-"""What came of a flow on one chain: read from what its program printed."""
+"""The outcome of a flow on one chain: parsed from its program's output."""
 
 import os
 import re
@@ -14,14 +14,14 @@ from tools.environments import HERE, path_of
 from tools.flows import Flow
 from tools.targets import Running
 
-ENDED = "it ended"  # the step after the last one that was named
+ENDED = "it ended"  # the step after the last named one
 STEP = re.compile(r"^(ok|failed) ([^:\n]+?)(?:: (.*))?$", re.MULTILINE)
 LAST_LINES = 12
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The steps of a flow that passed, those that failed with the reason, and the time it took."""
+    """The passed steps of a flow, the failed ones with the reason, and the elapsed time."""
 
     passed: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -29,12 +29,12 @@ class Outcome:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every step passed."""
+        """Return whether every step passed."""
         return bool(self.passed) and not self.failed
 
 
 def read(output: str, status: int, seconds: float) -> Outcome:
-    """The outcome of a program by its output and its exit status."""
+    """The outcome of a program from its output and its exit status."""
     passed, failed = [], {}
     for verdict, step, reason in STEP.findall(output):
         if verdict == "ok":
@@ -49,10 +49,10 @@ def read(output: str, status: int, seconds: float) -> Outcome:
 
 
 def play(flow: Flow, chain: Running) -> tuple[Outcome, str]:
-    """Run the program of a flow against a chain; gives its output, too."""
+    """Run the program of a flow against a chain; return its output, too."""
     with tempfile.TemporaryDirectory() as out:
         told = {**os.environ, **chain.variables, "OUT": out, "PATH": path_of(flow.needs)}
-        told.pop("PYTHONPATH", None)  # ours, which flows in Python must not see
+        told.pop("PYTHONPATH", None)  # must not affect flows in Python
         begun = time.monotonic()
         process = subprocess.Popen(
             flow.command, cwd=_folder(flow), env=told, stdout=subprocess.PIPE,

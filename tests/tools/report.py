@@ -1,4 +1,4 @@
-"""The table of passes, and what of it is a failure."""
+"""The table of passes, and its regressions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ def regressions(results: Results) -> Iterator[tuple[str, Flow, str, str]]:
 
 
 def excuse(target: str, flow: Flow, step: str) -> Exemption | None:
-    """The row that says why this step need not pass."""
+    """The row that exempts this step."""
     for each in EXEMPTIONS:
         if each.covers(target, flow.family, flow.name, step):
             return each
@@ -33,7 +33,7 @@ def excuse(target: str, flow: Flow, step: str) -> Exemption | None:
 
 
 def cell(found: Outcome | None, excused: int) -> str:
-    """One result: how many steps passed, and of how many if some did not."""
+    """One result: the number of passed steps, and of all if some failed."""
     if found is None:
         return ""
     steps = len(found.passed) + len(found.failed)
@@ -43,7 +43,7 @@ def cell(found: Outcome | None, excused: int) -> str:
 
 
 def table(results: Results, targets: list[str]) -> str:
-    """All results as Markdown, a line for each flow."""
+    """All results as Markdown, one row per flow."""
     excused: dict[tuple[Flow, str], int] = {}
     for target, flow, step, _ in regressions(results):
         if excuse(target, flow, step):
@@ -56,7 +56,7 @@ def table(results: Results, targets: list[str]) -> str:
 
 
 def exceptions(results: Results) -> str:
-    """What passes on anvil and need not pass here, with the reasons, as Markdown."""
+    """Steps that pass on anvil and need not pass here, with the reasons, as Markdown."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for target, flow, step, _ in regressions(results):
         if row := excuse(target, flow, step):
@@ -69,7 +69,7 @@ def exceptions(results: Results) -> str:
 
 
 def write(page: Path, text: str) -> None:
-    """Put the table into a page, between its marks."""
+    """Insert the table into a page, between its marks."""
     old = page.read_text("utf-8")
     new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{text}\n{END}", old, flags=re.DOTALL)
     page.write_text(new, "utf-8")

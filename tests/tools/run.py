@@ -28,7 +28,7 @@ def say(line: str = "") -> None:
 
 
 def choose(only: list[str], flows: list[str]) -> list[Flow]:
-    """The flows of some families, or of some names."""
+    """The flows of some families, or with some names."""
     return [
         each
         for each in FLOWS
@@ -37,7 +37,7 @@ def choose(only: list[str], flows: list[str]) -> list[Flow]:
 
 
 def prepared(flows: list[Flow]) -> tuple[list[Flow], dict[str, str]]:
-    """The flows whose packages are installed, and why others are not."""
+    """The flows with installed packages, and the reasons for missing ones."""
     missing: dict[str, str] = {}
     for need in dict.fromkeys(need for flow in flows for need in flow.needs):
         try:
@@ -48,7 +48,7 @@ def prepared(flows: list[Flow]) -> tuple[list[Flow], dict[str, str]]:
 
 
 def tried(flow: Flow, target: Target, *, verbose: bool) -> Outcome:
-    """The outcome of a flow on a new chain, which is said as well."""
+    """Run a flow on a new chain; print and return the outcome."""
     with running(target) as chain:
         outcome, output = play(flow, chain)
     if verbose:
@@ -63,7 +63,7 @@ def tried(flow: Flow, target: Target, *, verbose: bool) -> Outcome:
 
 
 def judged(results: dict[tuple[Flow, str], Outcome]) -> int:
-    """Say what is worse than on anvil; the number of steps without an excuse."""
+    """Print steps that are worse than on anvil; return the number of those without an exemption."""
     bad, used = 0, set()
     for target, flow, step, reason in regressions(results):
         if row := excuse(target, flow, step):

@@ -1,7 +1,7 @@
-"""The chains that flows run against, each started afresh for each flow.
+"""The chains that flows run against, started anew for each flow.
 
-`like-anvil` is the one to switch to, `eth` the ordinary node's view of a chain with a clock,
-and `anvil` what both are compared with.
+`like-anvil` is the replacement for anvil, `eth` the ordinary node's view of a chain with a clock,
+and `anvil` the reference for both.
 """
 
 import os
@@ -17,23 +17,23 @@ from foreblock.service.running import HOST, free_port, started
 
 CHAIN_ID = 31337
 CHECKOUT = Path(__file__).resolve().parents[2]
-# Where anvil is: as `bench/peers.sh` installs it, or with the packages of this folder.
+# The path of anvil: from `bench/peers.sh`, or from the packages of this folder.
 PLACES = (CHECKOUT / "build" / "peers", CHECKOUT / "tests" / "tools")
-# Hardhat's network helpers, ape and wake ask for the name of the software first.
+# Hardhat's network helpers, ape and wake request the client version first.
 NAMED = "--client-version=anvil/v1.7.1"
 ONE_CHAIN = ("--test-listen=", "--feed-listen=", f"--chain-id={CHAIN_ID}", NAMED)
 
 
 @dataclass(frozen=True)
 class Running:
-    """A chain that answers."""
+    """A responding chain."""
 
     target: str
     url: str
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a program is told about it."""
+        """The environment variables of a program."""
         return {
             "RPC_URL": self.url,
             "WS_URL": self.url.replace("http", "ws", 1),
@@ -43,11 +43,11 @@ class Running:
 
 
 class NotInstalled(Exception):
-    """A program that is not on this machine."""
+    """A missing program."""
 
 
 def like_anvil(port: int) -> Sequence[str]:
-    """The command of a chain that behaves as anvil does."""
+    """The command of a chain that behaves like anvil."""
     return [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", f"--port={port}"]
 
 
@@ -69,7 +69,7 @@ def anvil(port: int) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Target:
-    """A chain to start: its name, its command and the path to ask at."""
+    """A chain to start: its name, its command and its URL path."""
 
     name: str
     command: Callable[[int], Sequence[str]]
@@ -87,7 +87,7 @@ OURS = tuple(name for name in NAMES if name != "anvil")
 
 @contextmanager
 def running(target: Target) -> Iterator[Running]:
-    """A new chain, from its first answer to its end."""
+    """A new chain, from its first response to its end."""
     port = free_port()
     url = f"http://{HOST}:{port}{target.path}"
     with TemporaryFile() as log:
@@ -95,6 +95,6 @@ def running(target: Target) -> Iterator[Running]:
             with started(target.command(port), url, log):
                 yield Running(target.name, url)
         finally:
-            if os.environ.get("TOOLS_SHOW_CHAIN"):  # what the chain said, to find a reason
+            if os.environ.get("TOOLS_SHOW_CHAIN"):  # the chain's output, for diagnosis
                 log.seek(0)
                 sys.stderr.buffer.write(log.read())

@@ -1,4 +1,4 @@
-"""What `make tools` makes of the output of flows, and what it takes for a failure."""
+"""Parsing of flow output by `make tools`, and its verdicts."""
 
 import subprocess
 from pathlib import Path

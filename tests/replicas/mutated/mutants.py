@@ -1,6 +1,6 @@
-"""What a node may do wrong with a log, one thing each, put into the classes that do it right.
+"""Defects of a node with a log, one each, patched into the correct classes.
 
-They must be caught by what looks at a fleet from outside: see `replicas.mutations`.
+The external checks of a fleet must detect them: see `replicas.mutations`.
 """
 
 from collections.abc import Callable, Iterator

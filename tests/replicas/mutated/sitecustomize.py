@@ -1,6 +1,6 @@
-"""Run by every interpreter whose path has this folder: processes with one thing wrong.
+"""Run by every interpreter whose path has this folder: processes with one defect.
 
-Only `replicas.mutations` puts it there, and names what is to be wrong.
+Only `replicas.mutations` adds it to the path, and names the defect.
 """
 
 import os

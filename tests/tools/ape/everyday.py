@@ -1,6 +1,6 @@
-"""ape test, on the chain of the run: the tests are tests/test_token.py of the project beside this.
+"""ape test, on the chain of the run: the tests are tests/test_token.py of the adjacent project.
 
-ape-foundry drives a chain that calls itself anvil; any other is a network of ape's own `node`
+ape-foundry drives a chain that identifies as anvil; any other is a network of ape's own `node`
 provider, which has no cheats, and the tests that need some are left out.
 """
 

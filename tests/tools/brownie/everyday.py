@@ -42,7 +42,7 @@ def lay_out() -> Json:
         (folder / each).mkdir(parents=True)
     shutil.copy(CLIENTS / "Token.sol", folder / "contracts")
     (OUT / ".solcx").mkdir()
-    (OUT / ".solcx" / f"solc-v{VERSION}").symlink_to(SOLC)  # where solcx downloads to
+    (OUT / ".solcx" / f"solc-v{VERSION}").symlink_to(SOLC)  # the download folder of solcx
     return project.load(folder, "TokenProject")
 
 
@@ -50,7 +50,7 @@ def connect(kind: str) -> None:
     more = KINDS[kind]
     CONFIG.networks["here"] = {"id": "here", "name": "here", "host": RPC_URL, **more}
     network.connect("here")
-    network.gas_price("auto")  # 0 by default, which no chain with a base fee takes
+    network.gas_price("auto")  # 0 by default, which no chain with a base fee accepts
 
 
 def deploy(tokens: Json, by: Json) -> Json:
@@ -69,7 +69,7 @@ def use(token: Json, us: Json) -> None:
 def be_refused(token: Json, us: Json) -> None:
     try:
         token.failWithReason({"from": us})
-    except (VirtualMachineError, ContractLogicError) as error:  # by its estimate on live networks
+    except (VirtualMachineError, ContractLogicError) as error:  # from its estimate on live networks
         same("not today" in str(error), True)
     else:
         raise AssertionError("nothing was raised")

@@ -1,4 +1,4 @@
-"""cast rpc with the methods of development chains, and other commands that see their effect."""
+"""cast rpc with the methods of development chains, and other commands that read their effect."""
 
 from foundry import cast, cast_json
 from given import ACCOUNTS, CHAIN_ID, ETHER, NOBODY, TOKEN, end, same, seal_at_once, step

@@ -1,7 +1,7 @@
-"""cast as a shell uses it: sends in a row, calls, traces, logs, proofs, the pool.
+"""cast in a shell: consecutive sends, calls, traces, logs, proofs, the pool.
 
-send (--unlocked, --sync, --create), call (--trace), run, estimate, logs (--subscribe),
-proof, storage, access-list, tx, receipt, block, tx-pool
+send (--unlocked, --sync, --create), call (--trace), run, estimate, logs (--subscribe), proof,
+storage, access-list, tx, receipt, block, tx-pool
 """
 
 import os
@@ -21,7 +21,7 @@ PATIENCE = 30
 
 
 def send(*arguments: str) -> Json:
-    """The receipt of a transaction, which has not failed."""
+    """The receipt of a successful transaction."""
     receipt = cast_json("send", "--json", *arguments)
     same(receipt["status"], "0x1")
     return receipt
@@ -65,7 +65,7 @@ def trace(token: str) -> None:
 
 
 def look_at(token: str) -> None:
-    """What was sent, and what came of it."""
+    """Check a sent transaction and its effects."""
     hash_ = receipts[1]["transactionHash"]
     same(cast_json("tx", "--json", hash_)["hash"], hash_)
     same(cast("receipt", hash_, "gasUsed"), str(int(receipts[1]["gasUsed"], 16)))
@@ -100,7 +100,7 @@ def follow_logs(token: str) -> None:
         assert following.stdout is not None
         Thread(target=read, args=(following.stdout,), daemon=True).start()
         sent: list[str] = []
-        while hashes.empty() and len(sent) < PATIENCE:  # it does not say when it is subscribed
+        while hashes.empty() and len(sent) < PATIENCE:  # it does not report when it has subscribed
             sent.append(send(*BY, token, TRANSFER, NOBODY, "1")["transactionHash"])
         sent.append(send(*BY, token, TRANSFER, NOBODY, "1")["transactionHash"])
         seen: list[str] = []

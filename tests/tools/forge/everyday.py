@@ -1,4 +1,5 @@
-"""forge: contracts created in a row, scripts of eight transactions, tests on a fork of the chain.
+"""forge: consecutive contract creations, scripts of eight transactions, tests on a fork of the
+chain.
 
 create, create --unlocked, script --broadcast (--slow, --unlocked, --resume), test --fork-url
 """
@@ -17,7 +18,7 @@ creator, scripter, unlocked, sender = ACCOUNTS
 
 
 def lay_out() -> None:
-    """A project apart from the checkout, where forge leaves its artifacts."""
+    """A project outside of the checkout, for forge's artifacts."""
     shutil.copytree(Path(__file__).with_name("project"), PROJECT)
     (PROJECT / "src").mkdir()
     shutil.copy(CLIENTS / "Token.sol", PROJECT / "src")
@@ -31,7 +32,7 @@ def do(*arguments: str, **variables: str) -> str:
 
 
 def create(*by: str) -> str:
-    """The address of a token that forge deployed."""
+    """The address of a token deployed by forge."""
     made: Json = json.loads(do("create", "--json", "--broadcast", *by, CONTRACT))
     address: str = made["deployedTo"]
     return address
@@ -52,7 +53,7 @@ def create_unlocked() -> None:
 
 
 def script(salt: int, *by: str) -> None:
-    """Eight transactions, all of which succeed, and whose effects are there."""
+    """Eight transactions, all successful, with their effects."""
     do(*SCRIPT, f"0x{salt:064x}", "--rpc-url", RPC_URL, "--broadcast", *by)
     (saved,) = PROJECT.glob("broadcast/*/*/run-latest.json")
     told: Json = json.loads(saved.read_text("utf-8"))
@@ -63,14 +64,14 @@ def script(salt: int, *by: str) -> None:
 
 
 def resume() -> None:
-    """Nothing is left to send, and nothing is sent."""
+    """Nothing remains to be sent, and nothing is sent."""
     before = cast("nonce", unlocked.address)
     script(4, "--unlocked", "--sender", unlocked.address, "--resume")
     same(cast("nonce", unlocked.address), before)
 
 
 def send(by: Account, token: str, value: int) -> int:
-    """The number of the block of a transfer."""
+    """The block number of a transfer."""
     told = ("send", "--json", "--private-key", by.key, token)
     receipt = cast_json(*told, "transfer(address,uint256)", NOBODY, str(value))
     return int(receipt["blockNumber"], 16)

@@ -1,4 +1,4 @@
-"""forge and cast, told what the chain of the run is."""
+"""forge and cast, configured for the chain of the run."""
 
 import json
 from pathlib import Path
@@ -16,15 +16,15 @@ DEPOSITS = {"FOUNDRY_NETWORK": "optimism"} if TARGET == "eth" else {}
 
 
 def cast(*arguments: str) -> str:
-    """What cast prints."""
+    """The output of cast."""
     return run(["cast", *arguments], {**VARIABLES, **DEPOSITS}).strip()
 
 
 def cast_json(*arguments: str) -> Json:
-    """What cast prints as JSON."""
+    """The JSON output of cast."""
     return json.loads(cast(*arguments))
 
 
 def forge(project: Path, *arguments: str, **variables: str) -> str:
-    """What forge prints in a project."""
+    """The output of forge in a project."""
     return run(["forge", *arguments], {**VARIABLES, **variables}, project).strip()

@@ -1,7 +1,7 @@
-"""What a flow in Python is given: a chain, its accounts, a token, and a way to tell its steps.
+"""The environment of a flow in Python: a chain, its accounts, a token, and step reporting.
 
-The runner sets the variables that are read here (run.py beside this folder). It imports the
-standard library only, because every family has an environment of its own.
+The runner sets the variables that are read here (run.py in the parent folder). It imports the
+standard library only, because every family has a separate environment.
 """
 
 import json
@@ -30,7 +30,7 @@ _failures: list[str] = []
 
 
 class Account(NamedTuple):
-    """An account of the mnemonic that every development chain begins with."""
+    """An account of the default mnemonic of development chains."""
 
     address: str
     key: str
@@ -57,13 +57,13 @@ ACCOUNTS = (
 
 
 def ok(step: str) -> None:
-    """Tell that a step went as it should."""
+    """Report a successful step."""
     sys.stdout.write(f"ok {step}\n")
     sys.stdout.flush()
 
 
 def failed(step: str, why: object) -> None:
-    """Tell that a step failed; the others go on."""
+    """Report a failed step; the others continue."""
     said = " ".join(str(why).split()) or type(why).__name__
     shown = said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} … {said[-LONGEST // 2 :]}"
     sys.stdout.write(f"failed {step}: {shown}\n")
@@ -73,7 +73,7 @@ def failed(step: str, why: object) -> None:
 
 @contextmanager
 def step(name: str) -> Iterator[None]:
-    """One step, which is told; what goes wrong in it ends it alone."""
+    """A reported step; an error in it ends only this step."""
     try:
         yield
     except Exception as error:  # noqa: BLE001, it is what tools raise
@@ -88,13 +88,13 @@ def end() -> None:
 
 
 def same(found: object, expected: object) -> None:
-    """Fail, and show both, where they differ."""
+    """Fail with both values if they differ."""
     if found != expected:
         raise AssertionError(f"found {found!r}, expected {expected!r}")
 
 
 def ask(method: str, *params: Json) -> Json:
-    """The result of a request of JSON-RPC, made by no tool."""
+    """The result of a JSON-RPC request, made without a tool."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     asked = urllib.request.Request(  # noqa: S310, it is the chain of this run
         RPC_URL, json.dumps(request).encode(), {"Content-Type": "application/json"}
@@ -107,7 +107,7 @@ def ask(method: str, *params: Json) -> Json:
 
 
 def seal_at_once() -> None:
-    """Have blocks sealed by transactions: tests by cheats read their effect at `latest`."""
+    """Let transactions seal blocks: tests with cheats read their effect at `latest`."""
     if TARGET == "eth":
         ask("evm_setAutomine", True)
 
@@ -115,7 +115,7 @@ def seal_at_once() -> None:
 def run(
     command: Sequence[str | Path], variables: Mapping[str, str] | None = None, cwd: Path = OUT
 ) -> str:
-    """What a command prints; where it fails, what it said is shown."""
+    """Return a command's output; on failure, show its messages."""
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=cwd,
         env={**os.environ, **(variables or {})},

@@ -1,4 +1,4 @@
-"""Tests of a project in the way of pytest, told as steps: one for each test."""
+"""Tests of a project run by pytest, reported as steps: one for each test."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from given import OUT, failed, ok, run
 
 
 def run_tests(command: Sequence[str | Path], variables: Mapping[str, str], project: Path) -> None:
-    """Run a suite by its command, which takes the options of pytest, and tell each test."""
+    """Run a suite by its command, which takes the options of pytest, and report each test."""
     report = OUT / "report.xml"
     try:
         said = run([*command, f"--junitxml={report}"], variables, project)
-    except RuntimeError as error:  # some test failed, or nothing ran
+    except RuntimeError as error:  # a test failed, or none ran
         said = str(error)
     if not report.exists():
         raise RuntimeError(said)

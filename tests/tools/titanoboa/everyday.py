@@ -10,7 +10,7 @@ from given import ACCOUNTS, NOBODY, OUT, RPC_URL, Json, end, same, seal_at_once,
 
 SOURCE = Path(__file__).resolve().parents[1] / "given" / "Token.vy"
 us = Account.from_key(ACCOUNTS[0].key)
-# It keeps what it has read by chain id and block number, and so takes one dev chain for another.
+# It caches reads by chain id and block number, and so confuses dev chains.
 os.environ["HOME"] = str(OUT)
 
 

@@ -1,6 +1,6 @@
-"""wake test, on the chain of the run: the tests are tests/test_token.py of the project beside this.
+"""wake test, on the chain of the run: the tests are tests/test_token.py of the adjacent project.
 
-wake compiles with a solc that it downloads; here it finds npm's, under the name of its own.
+wake compiles with a downloaded solc; here it finds npm's under its own name.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""web3.py: a contract deployed, used and listened to, by accounts of the node and by a key.
+"""web3.py: a contract deployed, used and observed, by accounts of the node and by a key.
 
 contract, transact, estimate_gas, call, get_logs, filters, sign, construct_sign_and_send
 """
@@ -55,7 +55,7 @@ def be_refused(token: Json) -> None:
 
 @contextmanager
 def expected(kind: type[Exception]) -> Iterator[list[Json]]:
-    """What is raised in it, which must be of this kind."""
+    """Expect an exception of this kind, and return it."""
     caught: list[Json] = []
     try:
         yield caught

@@ -11,7 +11,7 @@ PATIENCE = 30
 
 
 async def notes_of(w3: Json, subscription: str, count: int) -> list[Json]:
-    """The next notes of a subscription; others that come between are passed over."""
+    """The next notifications of a subscription; others in between are skipped."""
     found: list[Json] = []
     async for message in w3.socket.process_subscriptions():
         if message["subscription"] == subscription:

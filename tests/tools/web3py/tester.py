@@ -1,4 +1,4 @@
-"""web3.py with the methods of development chains by make_request, as tests use them.
+"""web3.py with the methods of development chains by make_request, as in tests.
 
 evm_snapshot, evm_revert, evm_mine, evm_increaseTime, anvil_setBalance, impersonation
 """

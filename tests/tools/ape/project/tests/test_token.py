@@ -1,4 +1,4 @@
-"""Tests as ape's guide writes them; each begins where the fixtures of its module ended."""
+"""Tests in the style of ape's guide; each begins in the final state of its module's fixtures."""
 
 import ape
 import pytest

@@ -1,4 +1,4 @@
-"""Tests as wake's guide writes them, on the chain of the run."""
+"""Tests in the style of wake's guide, on the chain of the run."""
 
 import os
 
@@ -11,7 +11,7 @@ WHALE = Account("0x" + "ab" * 20)
 
 
 def begin():
-    """A token of the first account, which sends by default."""
+    """A token of the first account, the default sender."""
     chain.set_default_accounts(chain.accounts[0])
     return Token.deploy()
 
