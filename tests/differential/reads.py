@@ -1,5 +1,4 @@
-"""Reads compared with geth: proofs, raw forms, uncles and slots at every block, and each
-difference.
+"""Reads compared with geth: proofs, raw forms, uncles and slots at every block.
 
     python tests/differential/reads.py --geth GETH [--chain DIR | --seed N] [--keep-nodes N]
 
