@@ -16,13 +16,16 @@ from foreblock._engine import (
     Overlay,
     Transaction,
     address_of,
+    decode_transactions,
     deposit_transaction,
     logs_bloom,
     receipts_root,
     sign_transaction,
     transactions_root,
+    unsigned_transaction,
 )
-from foreblock.errors import InvalidTransaction, OverBudget
+from foreblock.errors import InvalidTransaction, OverBudget, Undecodable
+from support.payloads.signing import rlp
 
 SECRET = (7).to_bytes(32)
 SENDER = address_of(SECRET)
@@ -40,10 +43,10 @@ HEADER = Header(
 )
 
 
-def environment() -> Env:
+def environment(rules: str = "optimism:Isthmus") -> Env:
     return Env(
-        rules="optimism:Isthmus", chain_id=1, number=1, timestamp=2, coinbase=bytes(20),
-        gas_limit=30_000_000, prevrandao=bytes(32),
+        rules=rules, chain_id=1, number=1, timestamp=2, coinbase=bytes(20),
+        gas_limit=30_000_000, prevrandao=bytes(32), blob_base_fee=1,
     )  # fmt: skip
 
 
@@ -122,6 +125,49 @@ def test_a_block_continues_after_stored_transactions(kinds: list[int], cut: int)
     whole.run(all_)
     assert resumed.fill(HEADER) == whole.fill(HEADER)
     assert (resumed.count, resumed.size) == (whole.count, whole.size)
+
+
+@given(st.lists(st.integers(0, 2), max_size=80))
+def test_encoded_transactions_make_the_same_block_as_decoded_ones(kinds: list[int]) -> None:
+    all_ = transactions(kinds)
+    decoded, encoded = (BlockExecution(overlay(), environment()) for _ in range(2))
+    decoded.run(all_)
+    encoded.run([each.raw for each in all_])
+    assert encoded.fill(HEADER) == decoded.fill(HEADER)
+    assert encoded.take() == decoded.take()
+
+
+def test_a_transaction_that_cannot_be_decoded_is_reported_before_an_invalid_one() -> None:
+    raws = [transaction(0, 1).raw, transaction(5, 1).raw, transaction(1, 1).raw[:-1], b""]
+    with pytest.raises(Undecodable, match="index 2: "):
+        BlockExecution(overlay(), environment()).run(raws)
+
+
+def test_a_named_sender_is_believed_on_request_alone() -> None:
+    message = Message(sender=SENDER, to=STRANGER, gas=21_000, max_fee_per_gas=GAS_PRICE)
+    raw, env = unsigned_transaction(message, 1, 0).raw, environment("ethereum:Cancun")
+    execution = BlockExecution(overlay(), env)
+    with pytest.raises(Undecodable):
+        execution.run([raw])
+    execution.run([raw], unsigned=True)
+    assert execution.take()[1] == SENDER
+
+
+def test_a_block_has_a_number_of_blobs_at_most() -> None:
+    # The end is the price of a blob, two blobs and a signature.
+    raws = [
+        b"\x03" + rlp([1, nonce, 0, GAS_PRICE, 21_000, STRANGER, 0, b"", [], 1,
+                       [b"\x01" * 32] * 2, 0, 1, 1])
+        for nonce in range(3)
+    ]  # fmt: skip
+    blobs = decode_transactions(raws, senders=[SENDER] * 3)
+    execution = BlockExecution(overlay(), environment("ethereum:Cancun"), max_blobs=5)
+    with pytest.raises(InvalidTransaction, match="6 blobs in a block of 5 at most") as invalid:
+        execution.run(blobs)
+    assert (invalid.value.index, execution.count, execution.blobs) == (2, 2, 4)
+    with pytest.raises(InvalidTransaction):
+        execution.run(blobs[:1])
+    assert execution.blobs == 4, "its nonce was used"
 
 
 def test_what_ran_before_a_refusal_is_in_the_block() -> None:

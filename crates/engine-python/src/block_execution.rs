@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use foreblock_engine::block_execution::{Added, BlockExecution as EngineExecution, Used};
+use foreblock_engine::block_execution::{
+    Added, BlockExecution as EngineExecution, BlockRules, Used,
+};
 use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -31,18 +33,38 @@ impl BlockExecution {
     }
 }
 
+#[derive(FromPyObject)]
+enum Transactions {
+    Decoded(Vec<Py<Transaction>>),
+    Encoded(Vec<PyBackedBytes>),
+}
+
 type Taken<'py> = (Bound<'py, PyList>, Bound<'py, PyBytes>, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
 impl BlockExecution {
     #[new]
-    #[pyo3(signature = (overlay, env, *, deposit_receipt_version = None))]
-    fn new(overlay: Py<Overlay>, env: Py<Env>, deposit_receipt_version: Option<Arg<u64>>) -> Self {
-        let version = deposit_receipt_version.map(|version| version.0);
-        Self { overlay, env, execution: Mutex::new(EngineExecution::new(version)) }
+    #[pyo3(signature = (overlay, env, *, deposit_receipt_version = None, max_blobs = None))]
+    fn new(
+        overlay: Py<Overlay>,
+        env: Py<Env>,
+        deposit_receipt_version: Option<Arg<u64>>,
+        max_blobs: Option<Arg<u64>>,
+    ) -> Self {
+        let rules = BlockRules {
+            deposit_receipt_version: deposit_receipt_version.map(|version| version.0),
+            max_blobs: max_blobs.map(|most| most.0),
+        };
+        Self { overlay, env, execution: Mutex::new(EngineExecution::new(rules)) }
     }
 
-    #[pyo3(signature = (header, transactions, receipts, *, logs, da_footprint = Arg(0)))]
+    #[pyo3(
+        signature = (
+            header, transactions, receipts, *, logs, da_footprint = Arg(0), blobs = Arg(0)
+        ),
+        text_signature = "($self, header, transactions, receipts, *, logs, da_footprint=0, blobs=0)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn resume(
         &self,
         py: Python<'_>,
@@ -51,11 +73,13 @@ impl BlockExecution {
         receipts: Vec<PyBackedBytes>,
         logs: Arg<u64>,
         da_footprint: Arg<u64>,
+        blobs: Arg<u64>,
     ) -> PyResult<()> {
         let used = Used {
             transactions: transactions.len() as u64,
             gas: header.0.gas_used,
             da_footprint: da_footprint.0,
+            blobs: blobs.0,
             logs: logs.0,
             size: transactions.iter().map(|raw| raw.len() as u64).sum(),
         };
@@ -64,20 +88,29 @@ impl BlockExecution {
             .map_err(to_python)
     }
 
-    #[pyo3(signature = (transactions, allowance = None))]
+    #[pyo3(signature = (transactions, allowance = None, *, unsigned = false))]
     fn run(
         &self,
         py: Python<'_>,
-        transactions: Vec<Py<Transaction>>,
+        transactions: Transactions,
         allowance: Option<&Allowance>,
+        unsigned: bool,
     ) -> PyResult<()> {
         let (overlay, env) = (self.overlay.get(), &self.env.get().0);
         py.detach(|| {
             let mut unlimited = EngineAllowance::default();
             let mut limited = allowance.map(Allowance::left);
             let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
-            let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
-            self.execution().run(&mut overlay.overlay(), env, &all, allowance)
+            let (mut execution, mut overlay) = (self.execution(), overlay.overlay());
+            match transactions {
+                Transactions::Decoded(all) => {
+                    let all: Vec<_> = all.iter().map(|it| &it.get().0).collect();
+                    execution.run(&mut overlay, env, &all, allowance)
+                }
+                Transactions::Encoded(raws) => {
+                    execution.run_encoded(&mut overlay, env, &raws, unsigned, allowance)
+                }
+            }
         })
         .map_err(to_python)
     }
@@ -95,6 +128,11 @@ impl BlockExecution {
     #[getter]
     fn da_footprint(&self) -> u64 {
         self.execution().used().da_footprint
+    }
+
+    #[getter]
+    fn blobs(&self) -> u64 {
+        self.execution().used().blobs
     }
 
     #[getter]

@@ -13,7 +13,6 @@ use pyo3::pybacked::PyBackedBytes;
 pub use block::{Block, Withdrawal};
 pub use header::Header;
 pub use receipt::{Log, Receipt};
-use transaction::at_index;
 pub use transaction::{Authorization, Transaction};
 
 use crate::convert::{Arg, Pair, invalid};
@@ -48,20 +47,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (raw, *, homestead = true, unsigned = false))]
 fn decode_transaction(raw: &[u8], homestead: bool, unsigned: bool) -> PyResult<Transaction> {
-    let decoded = engine::codec::transaction::decode_at(raw, homestead);
-    or_named(decoded, raw, unsigned).map(Transaction).map_err(to_python)
-}
-
-/// The decoded transaction. If decoding failed and `unsigned` is set, tries to decode a named one.
-fn or_named(
-    decoded: engine::error::Result<engine::codec::transaction::Transaction>,
-    raw: &[u8],
-    unsigned: bool,
-) -> engine::error::Result<engine::codec::transaction::Transaction> {
-    decoded.or_else(|error| match unsigned {
-        true => engine::codec::transaction::decode_named(raw).map_err(|_| error),
-        false => Err(error),
-    })
+    engine::codec::transaction::decode_one(raw, homestead, unsigned)
+        .map(Transaction)
+        .map_err(to_python)
 }
 
 #[pyfunction]
@@ -77,16 +65,15 @@ fn decode_transactions(
     unsigned: bool,
     senders: Option<Vec<Arg<Address>>>,
 ) -> PyResult<Vec<Transaction>> {
-    let decoded: Vec<_> = match senders {
-        None => py.detach(|| {
-            let decoded = engine::codec::transaction::decode_all(&raws, homestead, threads.0);
-            let pairs = decoded.into_iter().zip(&raws);
-            pairs.map(|(each, raw)| or_named(each, raw, unsigned)).collect()
-        }),
+    use engine::codec::transaction::{decode_all, decode_known};
+    let decoded = match senders {
+        None => py.detach(|| decode_all(&raws, homestead, unsigned, threads.0)),
         Some(senders) if senders.len() == raws.len() => {
-            let known = raws.iter().zip(senders);
+            let known = raws.iter().zip(senders).enumerate();
             known
-                .map(|(raw, Arg(who))| engine::codec::transaction::decode_known(raw, who))
+                .map(|(index, (raw, Arg(who)))| {
+                    decode_known(raw, who).map_err(|error| error.at_index(index))
+                })
                 .collect()
         }
         Some(senders) => {
@@ -94,10 +81,7 @@ fn decode_transactions(
             return Err(invalid(format!("{found} senders of {wanted} transactions")));
         }
     };
-    let named = |(index, result): (usize, engine::error::Result<_>)| {
-        result.map(Transaction).map_err(|error| to_python(at_index(index, error)))
-    };
-    decoded.into_iter().enumerate().map(named).collect()
+    Ok(decoded.map_err(to_python)?.into_iter().map(Transaction).collect())
 }
 
 #[pyfunction]

@@ -9,7 +9,7 @@ use crate::{
     codec::{
         header::{Fields, Header},
         receipt::ReceiptOutcome,
-        transaction::Transaction,
+        transaction::{Decoding, Transaction},
     },
     error::{Error, Result},
     evm::{
@@ -26,12 +26,20 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct BlockExecution {
     used: Used,
-    /// In the receipts of deposits: 1 from Canyon on.
-    deposit_receipt_version: Option<u64>,
+    rules: BlockRules,
     transactions: GrowingRoot,
     receipts: GrowingRoot,
     logs_bloom: Bloom,
     added: Added,
+}
+
+/// The rules of a block that execution of a single transaction does not need.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct BlockRules {
+    /// In the receipts of deposits: 1 from Canyon on.
+    pub deposit_receipt_version: Option<u64>,
+    /// EIP-4844.
+    pub max_blobs: Option<u64>,
 }
 
 /// What the transactions of a block have used so far.
@@ -40,6 +48,7 @@ pub struct Used {
     pub transactions: u64,
     pub gas: u64,
     pub da_footprint: u64,
+    pub blobs: u64,
     pub logs: u64,
     /// Bytes of the transactions.
     pub size: u64,
@@ -55,8 +64,8 @@ pub struct Added {
 }
 
 impl BlockExecution {
-    pub fn new(deposit_receipt_version: Option<u64>) -> Self {
-        Self { deposit_receipt_version, ..Self::default() }
+    pub fn new(rules: BlockRules) -> Self {
+        Self { rules, ..Self::default() }
     }
 
     /// Continues a block after these transactions, whose logs have this bloom.
@@ -94,17 +103,59 @@ impl BlockExecution {
         transactions: &[&Transaction],
         allowance: &mut Allowance,
     ) -> Result<()> {
+        let transaction = |index: usize| Ok(transactions[index]);
+        self.run_all(overlay, env, transactions.len(), transaction, allowance)
+    }
+
+    /// Decodes the next transactions and executes them. Their senders are recovered on all cores,
+    /// ahead of the execution. With `named`, a transaction may name its sender.
+    ///
+    /// # Errors
+    ///
+    /// As `run`, or `Undecodable` with the index of the first that is not a transaction; those
+    /// before it may be added.
+    pub fn run_encoded(
+        &mut self,
+        overlay: &mut Overlay,
+        env: &Env,
+        raws: &[impl AsRef<[u8]> + Sync],
+        named: bool,
+        allowance: &mut Allowance,
+    ) -> Result<()> {
+        let decoding = Decoding::new(raws, true, named);
+        decoding.ahead(0, || {
+            let ran =
+                self.run_all(overlay, env, raws.len(), |index| decoding.get(index), allowance);
+            ran.or_else(|error| decoding.check().and(Err(error)))
+        })
+    }
+
+    fn run_all<'a>(
+        &mut self,
+        overlay: &mut Overlay,
+        env: &Env,
+        count: usize,
+        transaction: impl Fn(usize) -> Result<&'a Transaction>,
+        allowance: &mut Allowance,
+    ) -> Result<()> {
         let mut progress = Progress::new(self.used.gas, self.used.da_footprint);
         // Copying the changes of a block takes a fraction of executing a message twice.
         let checkpoint = overlay.may_miss().then(|| (overlay.checkpoint(), allowance.clone()));
-        let mut executed = Vec::with_capacity(transactions.len());
+        let (mut executed, mut blobs) = (Vec::with_capacity(count), self.used.blobs);
         let mut ended = Ok(());
-        for (index, &transaction) in transactions.iter().enumerate() {
-            match transact::transact(overlay, env, transaction, &mut progress, allowance) {
+        for index in 0..count {
+            let ran = transaction(index).and_then(|next| {
+                let with_its_blobs = self.check_blobs(blobs, index, next)?;
+                let ran = transact::transact(overlay, env, next, &mut progress, allowance)?;
+                blobs = with_its_blobs;
+                Ok((next, ran))
+            });
+            match ran {
                 Ok(ran) => executed.push(ran),
                 Err(Error::StateMissing(mut missing)) => {
-                    let rest = transactions[index..].iter().copied();
-                    let others = transact::probe(overlay, env, rest, &progress, allowance);
+                    let rest: Result<Vec<_>> = (index..count).map(&transaction).collect();
+                    let others = rest
+                        .and_then(|rest| transact::probe(overlay, env, rest, &progress, allowance));
                     if let Some((changes, before)) = checkpoint {
                         overlay.restore(changes);
                         allowance.took_back(&before);
@@ -118,8 +169,21 @@ impl BlockExecution {
                 }
             }
         }
-        transactions.iter().zip(executed).try_for_each(|(each, ran)| self.add(each, ran))?;
+        executed.into_iter().try_for_each(|(each, ran)| self.add(each, ran))?;
+        self.used.blobs = blobs;
         ended
+    }
+
+    /// The blobs of the block with those of the next transaction.
+    fn check_blobs(&self, before: u64, index: usize, next: &Transaction) -> Result<u64> {
+        let found = next.fields().blob_versioned_hashes().map_or(0, <[_]>::len) as u64;
+        match self.rules.max_blobs {
+            Some(most) if found > 0 && before + found > most => {
+                let why = format!("{} blobs in a block of {most} at most", before + found);
+                Err(Error::InvalidTransaction { index, why })
+            }
+            _ => Ok(before + found),
+        }
     }
 
     fn add(&mut self, transaction: &Transaction, executed: Executed) -> Result<()> {
@@ -127,7 +191,7 @@ impl BlockExecution {
         let outcome = ReceiptOutcome::Status(executed.outcome.is_success());
         self.used.gas += executed.outcome.gas_used;
         self.used.da_footprint += executed.optimism.map_or(0, |fees| fees.da_footprint);
-        let version = self.deposit_receipt_version.filter(|_| is_deposit);
+        let version = self.rules.deposit_receipt_version.filter(|_| is_deposit);
         let receipt = executed.receipt(transaction.fields().ty(), self.used.gas, outcome, version);
         let bloom = bloom(&receipt.logs);
         let mut encoded = Vec::with_capacity(300 + 200 * receipt.logs.len());

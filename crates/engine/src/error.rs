@@ -115,6 +115,17 @@ impl Error {
     pub fn invalid(why: impl Into<String>) -> Self {
         Self::InvalidArgument(why.into())
     }
+
+    /// Adds the position of a transaction to an error of its decoding.
+    #[must_use]
+    pub fn at_index(self, index: usize) -> Self {
+        match self {
+            Self::Undecodable { what, why } => {
+                Self::Undecodable { what, why: format!("index {index}: {why}") }
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<MissingKeys> for Error {

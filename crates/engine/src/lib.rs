@@ -8,6 +8,7 @@
 pub(crate) mod cpu_slots;
 pub mod deadline;
 pub mod error;
+pub(crate) mod generations;
 pub mod message;
 pub mod missing_keys;
 pub(crate) mod node_key;

@@ -230,9 +230,17 @@ class BlockExecution:
     """A block under construction: the transactions so far, and what its header commits to."""
 
     def __new__(
-        cls, overlay: Overlay, env: Env, *, deposit_receipt_version: int | None = None
+        cls,
+        overlay: Overlay,
+        env: Env,
+        *,
+        deposit_receipt_version: int | None = None,
+        max_blobs: int | None = None,
     ) -> Self:
-        """An empty block, whose start has been applied to the overlay."""
+        """An empty block, whose start has been applied to the overlay.
+
+        With more than `max_blobs` blobs in the block, a transaction is invalid.
+        """
 
     def resume(
         self,
@@ -242,14 +250,25 @@ class BlockExecution:
         *,
         logs: int,
         da_footprint: int = 0,
+        blobs: int = 0,
     ) -> None:
         """Continue a block after these transactions; the overlay has their changes.
 
         `header` is that of the block so far, and `logs` the number of logs in the receipts.
         """
 
-    def run(self, transactions: Sequence[Transaction], allowance: Allowance | None = None) -> None:
+    def run(
+        self,
+        transactions: Sequence[Transaction] | Sequence[bytes],
+        allowance: Allowance | None = None,
+        *,
+        unsigned: bool = False,
+    ) -> None:
         """Execute the next transactions.
+
+        Encoded ones are decoded; their senders are recovered on all cores, ahead of the execution.
+        With `unsigned`, an encoded transaction may name its sender. `Undecodable` has the index of
+        the first that cannot be decoded; those before it may be added.
 
         `InvalidTransaction` and `OverBudget` have the index of the first transaction that does not
         run: it is not added, those before it are. `StateMissing` has the missing keys of all
@@ -259,6 +278,7 @@ class BlockExecution:
     count: Final[int]  # of the transactions
     gas_used: Final[int]
     da_footprint: Final[int]
+    blobs: Final[int]
     log_count: Final[int]
     size: Final[int]  # the bytes of the transactions
     added: Final[int]  # the number of transactions since the last `take`

@@ -69,6 +69,8 @@ def decode_transaction(
 ) -> Transaction:
     """Decode one EIP-2718 encoding and recover its sender.
 
+    Recent senders are kept by transaction hash, for all functions that decode transactions.
+
     Raises `Undecodable` for anything but a canonical transaction of a known type with a valid
     signature. Without `homestead`, the s of a legacy signature may be above half the curve order,
     as in Frontier blocks (EIP-2). With `unsigned`, a transaction that names its sender is accepted

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::header::Header;
-use super::transaction::at_index;
 use crate::convert::Arg;
 use crate::error::to_python;
 
@@ -28,7 +27,7 @@ impl Block {
         let transactions: Vec<Bytes> = transactions.into_iter().map(|raw| raw.0).collect();
         for (index, raw) in transactions.iter().enumerate() {
             engine::codec::transaction::check(raw)
-                .map_err(|error| to_python(at_index(index, error)))?;
+                .map_err(|error| to_python(error.at_index(index)))?;
         }
         let uncles = uncles.iter().map(|uncle| uncle.get().0.clone()).collect();
         let withdrawals =

@@ -6,7 +6,6 @@ use alloy_eips::eip7702::Authorization as UnsignedAuthorization;
 use alloy_primitives::{Address, U256};
 use foreblock_engine::codec::transaction as engine;
 use foreblock_engine::codec::transaction_json::{Place, fragment};
-use foreblock_engine::error::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -168,15 +167,5 @@ impl Authorization {
         let inner =
             UnsignedAuthorization { chain_id: chain_id.0, address: address.0, nonce: nonce.0 };
         Self(engine::SignedAuthorization::new_unchecked(inner, y_parity.0, r.0, s.0))
-    }
-}
-
-/// Adds the position of a transaction to an error of its decoding.
-pub fn at_index(index: usize, error: Error) -> Error {
-    match error {
-        Error::Undecodable { what, why } => {
-            Error::Undecodable { what, why: format!("index {index}: {why}") }
-        }
-        other => other,
     }
 }

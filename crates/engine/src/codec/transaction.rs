@@ -9,6 +9,7 @@
 //! by execution. Blob transactions have no sidecar, as in blocks.
 
 mod decode;
+mod decoding;
 mod named;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,8 @@ use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
-pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
+pub use decode::{check, decode, decode_at, decode_known, decode_one, deposit};
+pub use decoding::{Decoding, decode_all};
 pub(crate) use named::named_sender;
 pub use named::{decode_named, named};
 pub(crate) use typed::typed;

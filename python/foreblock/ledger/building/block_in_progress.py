@@ -28,7 +28,6 @@ from foreblock._engine import (
     Transaction,
     decode_receipt,
 )
-from foreblock.errors import InvalidTransaction
 from foreblock.ledger.building.closed_index import (
     BlockEnd,
     ClosedIndex,
@@ -41,7 +40,6 @@ from foreblock.ledger.rules.execution import deposit_receipt_version, environmen
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
-from foreblock.ledger.rules.transaction_rules import BLOB
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
@@ -86,6 +84,7 @@ class BlockInProgress:
         excess = excess_blob_gas_after(parent, base.timestamp, profile, self.rules)
         self.empty: Final = header_of(base, self.rules, excess)  # while nothing is in it
         self._env: Final = environment(self.empty, self.rules, profile)
+        blobs = profile.blob_parameters(base.timestamp)
         self._end: Final = (
             BlockEnd(
                 self._overlay,
@@ -103,8 +102,8 @@ class BlockInProgress:
             self._overlay,
             self._env,
             deposit_receipt_version=deposit_receipt_version(self.rules),
+            max_blobs=None if blobs is None else blobs.maximum,
         )
-        self.blobs = 0
         self._withdrawals_root = self.empty.withdrawals_root
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
@@ -142,13 +141,13 @@ class BlockInProgress:
         header = stored.header
         block = cls(parent_state, base_of(header), stored.payload_id)
         blob_gas, is_optimism = header.blob_gas_used or 0, block.rules.optimism is not None
-        block.blobs = 0 if is_optimism else blob_gas // GAS_PER_BLOB
         block._execution.resume(
             header,
             stored.transactions,
             stored.receipts,
             logs=stored.logs,
             da_footprint=blob_gas if is_optimism else 0,
+            blobs=0 if is_optimism else blob_gas // GAS_PER_BLOB,
         )
         if block._end is not None:
             block._end.resume(stored.receipts, stored.before_end)
@@ -192,6 +191,10 @@ class BlockInProgress:
         return self._execution.da_footprint
 
     @property
+    def blobs(self) -> int:
+        return self._execution.blobs
+
+    @property
     def size(self) -> int:
         """The bytes of its transactions."""
         return self._execution.size
@@ -216,17 +219,19 @@ class BlockInProgress:
         """True if nothing happened since the last index."""
         return self.index > 0 and self.open_count == 0 and not self._open.edits
 
-    def run(self, transactions: Sequence[Transaction], allowance: Allowance | None = None) -> None:
-        """Execute the next transactions.
+    def run(
+        self,
+        transactions: Sequence[Transaction] | Sequence[bytes],
+        allowance: Allowance | None = None,
+    ) -> None:
+        """Execute the next transactions, decoded or not.
 
         Raises `InvalidTransaction` and `OverBudget` with the index of the first that does not run:
-        it changes nothing, and those before it are in the block. If there are too many blobs, none
-        is executed.
+        it changes nothing, and those before it are in the block. After `Undecodable` the block must
+        be discarded.
         """
-        blobs = self._check_blobs(transactions)
         self.reopen()
-        self._execution.run(transactions, allowance)
-        self.blobs += blobs
+        self._execution.run(transactions, allowance, unsigned=self.takes_unsigned)
 
     def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> MissingKeys:
         """The state that the next transactions read and that is not known here; nothing is changed.
@@ -250,20 +255,6 @@ class BlockInProgress:
     def takes_unsigned(self) -> bool:
         """True if transactions may name their senders instead of signing."""
         return self._parent_state.profile.unsigned
-
-    def _check_blobs(self, transactions: Sequence[Transaction]) -> int:
-        """Return the blobs of transactions; refuse more than a block may have (EIP-4844)."""
-        count = 0
-        for index, transaction in enumerate(transactions):
-            if transaction.type != BLOB:
-                continue
-            count += len(transaction.blob_versioned_hashes or ())
-            parameters = self._parent_state.profile.blob_parameters(self.base.timestamp)
-            blobs = self.blobs + count
-            if parameters is not None and blobs > parameters.maximum:
-                why = f"{blobs} blobs in a block of {parameters.maximum} at most"
-                raise InvalidTransaction(index, why)
-        return count
 
     def reopen(self) -> None:
         """Take back the end of the last index, before anything else changes the state."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock._engine import Block, Header, Transaction, Witness, decode_transactions
+from foreblock._engine import Block, Header, Witness
 from foreblock.errors import InvalidTransaction, Undecodable
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.parent_state import ParentState, StateRoots
@@ -97,18 +97,13 @@ def _built(block: WitnessedBlock, attributes: Attributes, witness: Witness) -> H
     building = BlockInProgress.begin(parent_state, base, _NO_PAYLOAD)
     check = Check(block.number)
     try:
-        building.run(_decoded(attributes.transactions, block.profile, check))
+        building.run(attributes.transactions)
+    except Undecodable as broken:
+        check.fail("transactions", "signed ones", str(broken))
     except InvalidTransaction as invalid:
         check.fail(f"transaction {invalid.index}", "one that is valid here", invalid.why)
     closed = building.close_index(FIRST_NUMBER)
     return closed.header.replace(state_root=building.roots.root())
-
-
-def _decoded(raws: Sequence[bytes], profile: ChainProfile, check: Check) -> Sequence[Transaction]:
-    try:
-        return decode_transactions(raws, unsigned=profile.unsigned)
-    except Undecodable as broken:
-        check.fail("transactions", "signed ones", str(broken))
 
 
 def _base(block: WitnessedBlock, attributes: Attributes) -> Base:

@@ -291,12 +291,15 @@ def _run(
     allowance: Allowance,
     templates: CallTemplates | None,
 ) -> Refusal | None:
-    transactions = _decoded(block, raws)
-    if not isinstance(transactions, list):
-        return transactions
     try:
-        block.run(transactions, allowance)
+        unsupported = _unsupported(block, raws)
+        if unsupported is not None:
+            return unsupported
+        block.run(raws, allowance)
+    except UndecodableBytes as undecodable:
+        return Undecodable(str(undecodable))
     except StateMissing as missed:
+        transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
         return Wanting(_wanted(block, transactions, missed.misses, templates))
     except (InvalidTransaction, OverBudget) as why:
         return _refusal(why)
@@ -305,21 +308,22 @@ def _run(
     return None
 
 
-def _decoded(block: BlockInProgress, raws: tuple[bytes, ...]) -> list[Transaction] | Refusal:
+def _unsupported(block: BlockInProgress, raws: tuple[bytes, ...]) -> Unsupported | None:
+    """The refusal of transactions whose types this version or chain does not have.
+
+    Raises `Undecodable` if any of them is.
+    """
     for place, raw in enumerate(raws):
         kind = unknown_type(raw)
         if kind is not None:
             return Unsupported(f"unknown rules: transactions[{place}] has the type {kind:#04x}")
-    try:
-        transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
-    except UndecodableBytes as undecodable:
-        return Undecodable(str(undecodable))
     absent = BLOB if block.rules.optimism is not None else DEPOSIT
-    for place, transaction in enumerate(transactions):
-        if transaction.type == absent:
+    for place, raw in enumerate(raws):
+        if raw[0] == absent:
+            decode_transactions(raws, unsigned=block.takes_unsigned)
             what = "a blob transaction" if absent == BLOB else "a deposit"
             return Unsupported(f"transactions[{place}]: {what}")
-    return transactions
+    return None
 
 
 def _refusal(why: InvalidTransaction | OverBudget) -> Refusal:

@@ -1,10 +1,14 @@
-//! Decodes transactions, one or many at a time.
+//! Decodes single transactions.
 //!
 //! The underlying crates are lenient in places (wrong lengths, trailing bytes), so every decoded
 //! transaction is re-encoded and compared with the input.
+//!
+//! Recovering a sender takes thirty times as long as the rest. A transaction is decoded again when
+//! another message or block contains it, or when it waits for state, so recovered senders are kept
+//! by transaction hash, for all threads of the process. The hash covers the signature, so they cannot
+//! become stale.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use alloy_consensus::crypto::SECP256K1N_HALF;
 use alloy_consensus::crypto::secp256k1::{recover_signer, recover_signer_unchecked};
@@ -14,13 +18,17 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 
 use super::{
-    DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, TxDeposit, named::named_sender,
+    DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, TxDeposit,
+    named::{decode_named, named_sender},
 };
 use crate::error::{Error, Result};
+use crate::generations::Generations;
 
-/// The number of transactions that a thread recovers before it takes more. One recovery takes about
-/// 45 µs, so a chunk far outweighs the cost of starting a thread.
-const CHUNK: usize = 32;
+/// The size of each generation: the transactions of four seconds of a busy chain.
+const MAX_SENDERS: usize = 8_192;
+
+static SENDERS: LazyLock<Mutex<Generations<Address>>> =
+    LazyLock::new(|| Mutex::new(Generations::new(MAX_SENDERS, usize::MAX)));
 
 /// Decodes one EIP-2718 encoding and recovers its sender, with the rules since Homestead.
 ///
@@ -39,7 +47,7 @@ pub fn decode(raw: &[u8]) -> Result<Transaction> {
 /// `Undecodable` with the reason.
 pub fn decode_at(raw: &[u8], homestead: bool) -> Result<Transaction> {
     let (envelope, hash) = parse(raw)?;
-    let sender = sender(&envelope, homestead)?;
+    let sender = sender(&envelope, hash, homestead)?;
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
@@ -73,45 +81,16 @@ pub fn check(raw: &[u8]) -> Result<()> {
     }
 }
 
-/// Decodes many transactions on up to `threads` threads including this one, at most one per core. 0
-/// means one per core. The results are in input order.
-pub fn decode_all<T>(raws: &[T], homestead: bool, threads: usize) -> Vec<Result<Transaction>>
-where
-    T: AsRef<[u8]> + Sync,
-{
-    let chunks: Vec<&[T]> = raws.chunks(CHUNK).collect();
-    let cores = thread::available_parallelism().map_or(1, Into::into);
-    let threads = if threads == 0 { cores } else { threads.min(cores) };
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some((index, chunk)) = take(&chunks, &next) {
-            let decoded: Vec<_> =
-                chunk.iter().map(|raw| decode_at(raw.as_ref(), homestead)).collect();
-            done.push((index, decoded));
-        }
-        done
-    };
-    let mut done = thread::scope(|scope| {
-        let helpers = threads.min(chunks.len()).saturating_sub(1);
-        // If a thread cannot be started, the others process its chunks.
-        let helpers: Vec<_> = (0..helpers)
-            .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
-            .collect();
-        let mut done = work();
-        for helper in helpers {
-            done.extend(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(index, _)| *index);
-    done.into_iter().flat_map(|(_, decoded)| decoded).collect()
-}
-
-/// The next unclaimed chunk and its index.
-fn take<'a, T>(chunks: &[&'a [T]], next: &AtomicUsize) -> Option<(usize, &'a [T])> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    chunks.get(index).map(|chunk| (index, *chunk))
+/// Decodes a transaction as `decode_at`, and with `named` also one that names its sender.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason of `decode_at`.
+pub fn decode_one(raw: &[u8], homestead: bool, named: bool) -> Result<Transaction> {
+    decode_at(raw, homestead).or_else(|error| match named {
+        true => decode_named(raw).map_err(|_| error),
+        false => Err(error),
+    })
 }
 
 pub(super) fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
@@ -172,7 +151,7 @@ fn encode(envelope: &Envelope) -> Vec<u8> {
     }
 }
 
-fn sender(envelope: &Envelope, homestead: bool) -> Result<Address> {
+fn sender(envelope: &Envelope, hash: B256, homestead: bool) -> Result<Address> {
     let signed = match envelope {
         Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
         Envelope::Deposit(deposit) => return Ok(deposit.from),
@@ -183,10 +162,40 @@ fn sender(envelope: &Envelope, homestead: bool) -> Result<Address> {
         return Err(undecodable("the signature's s is above half the curve order"));
     }
     let recover = if low_s { recover_signer } else { recover_signer_unchecked };
-    recover(signed.signature(), signed.signature_hash())
-        .map_err(|_| undecodable("no sender can be recovered from the signature"))
+    recovered(hash, || {
+        recover(signed.signature(), signed.signature_hash())
+            .map_err(|_| undecodable("no sender can be recovered from the signature"))
+    })
+}
+
+/// Returns the sender of the transaction with this hash. Calls `recover` if it is not known.
+fn recovered(hash: B256, recover: impl FnOnce() -> Result<Address>) -> Result<Address> {
+    // The maps are consistent at every step, so a poisoned lock can still be used.
+    let cache = || SENDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sender) = cache().get(&hash, |_| 0) {
+        return Ok(sender);
+    }
+    let sender = recover()?;
+    cache().insert(hash, sender, 0);
+    Ok(sender)
 }
 
 fn undecodable(why: impl Into<String>) -> Error {
     Error::Undecodable { what: "transaction", why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_recovered_once_and_a_failure_is_not_kept() {
+        let (hash, sender) = (B256::repeat_byte(0x5e), Address::repeat_byte(1));
+        let failed = || Error::invalid("no sender");
+        assert_eq!(recovered(hash, || Err(failed())), Err(failed()));
+        assert_eq!(recovered(hash, || Ok(sender)), Ok(sender));
+        assert_eq!(recovered(hash, || panic!("it is kept")), Ok(sender));
+        let other = B256::repeat_byte(0x5f);
+        assert_eq!(recovered(other, || Ok(Address::ZERO)), Ok(Address::ZERO));
+    }
 }

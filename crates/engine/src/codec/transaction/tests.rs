@@ -67,7 +67,7 @@ const DEPOSIT: &[u8] = &hex!(
 
 const ALL: [&[u8]; 7] = [UNPROTECTED, PROTECTED, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE, DEPOSIT];
 
-fn why(result: Result<Transaction, Error>) -> String {
+fn why<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.expect_err("the bytes are wrong").to_string()
 }
 
@@ -289,25 +289,46 @@ fn a_changed_bit_never_leaves_hash_and_bytes_apart() {
 
 #[test]
 fn batches_keep_the_order_and_decode_as_single_ones_do() {
-    let mut raws: Vec<Vec<u8>> = ALL.iter().cycle().take(150).map(|raw| raw.to_vec()).collect();
-    raws[40].push(0);
-    raws[149].clear();
-    let single: Vec<_> = raws.iter().map(|raw| decode(raw)).collect();
+    let raws: Vec<&[u8]> = ALL.iter().cycle().take(150).map(AsRef::as_ref).collect();
+    let single: Result<Vec<_>, _> = raws.iter().map(|raw| decode(raw)).collect();
     for threads in [0, 1, 2, 3, 64] {
-        assert_eq!(decode_all(&raws, true, threads), single);
+        assert_eq!(decode_all(&raws, true, false, threads), single);
     }
-    assert_eq!(single.iter().filter(|each| each.is_err()).count(), 2);
-    assert!(decode_all::<Vec<u8>>(&[], true, 4).is_empty());
+    assert_eq!(decode_all::<Vec<u8>>(&[], true, false, 4), Ok(vec![]));
 }
 
 #[test]
-fn batches_know_frontier_signatures_too() {
+fn the_first_broken_one_of_a_batch_is_reported() {
+    let mut raws: Vec<Vec<u8>> = ALL.iter().cycle().take(150).map(|raw| raw.to_vec()).collect();
+    raws[149].clear();
+    raws[40].push(0);
+    for threads in [0, 1, 2, 3, 64] {
+        assert!(why(decode_all(&raws, true, false, threads)).contains("index 40: "));
+    }
+}
+
+#[test]
+fn transactions_are_consumed_while_others_are_decoded() {
+    let raws: Vec<&[u8]> = ALL.iter().cycle().take(150).map(AsRef::as_ref).collect();
+    for threads in [0, 1, 2] {
+        let decoding = Decoding::new(&raws, true, false);
+        let found = decoding.ahead(threads, || decoding.get(70).cloned());
+        assert_eq!(found, decode(raws[70]));
+        decoding.ahead(threads, || assert_eq!(decoding.get(3).cloned(), decode(raws[3])));
+        assert_eq!(decoding.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_kept_sender_does_not_make_a_frontier_signature_valid() {
     let order = (SECP256K1N_HALF << 1) + U256::from(1);
     let legacy = TxLegacy { chain_id: None, ..Default::default() };
     let low = *signed(legacy.clone()).signature();
     let raw = legacy.into_signed(Signature::new(low.r(), order - low.s(), !low.v())).encoded_2718();
-    assert!(decode_all(&[&raw], false, 1)[0].is_ok());
-    assert!(decode_all(&[&raw], true, 1)[0].is_err());
+    for _ in 0..2 {
+        assert!(decode_all(&[&raw], false, false, 1).is_ok());
+        assert!(decode_all(&[&raw], true, false, 1).is_err());
+    }
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::block_execution::BlockExecution;
+use crate::block_execution::{BlockExecution, BlockRules};
 
 const UNKNOWN: Address = Address::repeat_byte(0x99);
 const LATE: Option<Duration> = Some(Duration::ZERO);
@@ -137,7 +137,7 @@ fn a_message_that_waits_for_state_keeps_what_it_may_touch() {
     let all = [to(SENDER), to(UNKNOWN)];
     let all: Vec<&Transaction> = all.iter().collect();
     let mut allowance = Allowance::new(None, Duration::ZERO, None, Some(20));
-    let (mut block, env) = (BlockExecution::new(Some(1)), env(optimism("Jovian")));
+    let (mut block, env) = (BlockExecution::new(BlockRules::default()), env(optimism("Jovian")));
     for _ in 0..50 {
         let ran = block.run(&mut overlay, &env, &all, &mut allowance);
         assert!(matches!(ran, Err(Error::StateMissing(_))), "{ran:?}");
