@@ -1,25 +1,10 @@
 """A commit as a message of the log: its header, its link, its packed body. No I/O.
 
-    at   size  field
-    0    4     FBLC
-    4    1     wire format, 1
-    5    1     store format, 1
-    6    1     flags: 1 the body is a zstd frame, 2 parts follow
-    7    1     reserved, 0
-    8    8     epoch
-    16   8     before: the commit that it follows
-    24   8     after: the commit that it makes
-    32   16    log id: the id of the store that began the log
-    48   32    link of the commit before; zeros for the first
-    80   4     length of the body, unpacked
-    84         the body, one zstd frame
+`docs/design/log.md` has the layout. The link covers everything but the packing and the parts, so
+each commit names all commits before it.
 
-Numbers are big-endian. The link of a commit is the SHA-256 of bytes 8 to 80 and the unpacked
-body, so neither packing nor parts change it, and each commit names all that came before it.
-
-Bytes that are no commit raise `MalformedLogMessage` with one reason for each way in which they
-can be wrong; a newer format raises `NewerLogFormat`, and is never read in part. How a message
-is cut into parts is in `parts`, the content of the body in the engine.
+Bytes that are not a commit raise `MalformedLogMessage` with the reason; a newer format raises
+`NewerLogFormat`, and is never read in part. `parts` splits a message; the engine encodes the body.
 """
 
 import struct

@@ -1,19 +1,14 @@
 """A message of the log as NATS stores it: one message, or parts in an atomic batch. No I/O.
 
-What exceeds the payload of the servers is cut into parts that the stream stores together or not
-at all. The first has the header, whose flag says that parts follow; the others have bytes of the
-body only. Headers of NATS say the rest:
+What exceeds the payload of the servers is cut into parts that the stream stores together or not at
+all. The first has the header, whose flag says that parts follow; the others have bytes of the body
+only. `docs/design/log.md` lists the NATS headers of each part.
 
-    Nats-Expected-Stream, Nats-Expected-Last-Sequence, Nats-Msg-Id     of the first part
-    Foreblock-Writer                                                   of the first part
-    Nats-Batch-Id, Nats-Batch-Sequence                                 of each part
-    Nats-Batch-Commit                                                  of the last part
+Two standbys that take over at once may send the same bytes, with the same link: the empty commit of
+the next epoch. `Foreblock-Writer` is a random name of the one whose message was stored.
 
-Two standbys that take over at once may send the same bytes, with the same link: the empty commit
-of the next epoch. `Foreblock-Writer` is a random name of the one whose message was stored.
-
-Sequences of a stream are dense and those of a batch follow each other, so the last sequence of
-a commit is known before it is stored.
+Sequences of a stream are dense and those of a batch follow each other, so the last sequence of a
+commit is known before it is stored.
 """
 
 from collections.abc import Iterator, Mapping

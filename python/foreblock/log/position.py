@@ -1,20 +1,16 @@
 """The position of a node in a log, and the announcement of a log's head. No I/O.
 
-    row `log` of a store: epoch (8) ‖ link (32) ‖ stream sequence (8)
-
-The link decides, never the number: a message is the next one if it names the commit that was
-applied last. Sequences say where to search for it. A stream that lost its end or was created
-again has other sequences, so `FORK` means: search by commit number. If the stream has the commit
-at its position, then what follows it and does not continue it is not part of this log, and is
-skipped.
-
-    head, 81 bytes: format, 1 (1) ‖ epoch (8) ‖ commit (8) ‖ sequence (8) ‖ link (32)
-    ‖ boot id of the writer (16) ‖ its monotonic clock, nanoseconds (8)
+A store has the epoch, the link and the sequence of its last commit; `docs/design/log.md` has the
+layout of a head. The link decides, never the number: a message is the next one if it names the
+commit that was applied last. Sequences say where to search for it. A stream that lost its end or
+was created again has other sequences, so `FORK` means: search by commit number. If the stream has
+the commit at its position, then what follows it and does not continue it is not part of this log,
+and is skipped.
 
 The writer sends a head after each acknowledged append and once a second, and answers requests for
-its clock with it. Replicas apply a published message only when a head covers it, because the
-stream may have refused it. A head whose clock is 0 is the last one of its writer, which has
-stopped and will not append any more.
+its clock with it. Replicas apply a published message only when a head covers it, because the stream
+may have refused it. A head whose clock is 0 is the last one of its writer, which has stopped and
+will not append any more.
 """
 
 import struct

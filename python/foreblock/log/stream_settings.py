@@ -1,16 +1,9 @@
 """The stream of a log: its subjects, its required settings, and responses of its API. No I/O.
 
-| Subject | Sent by | Contains |
-|---|---|---|
-| `fb.NET.log` | the writer, into the stream `FB_NET` | commits |
-| `fb.NET.head` | the writer | head announcements |
-| `fb.NET.ask.EPOCH` | replicas; the reply is a head | nothing |
-| `fb.NET.submit.EPOCH` | replicas, who get a reply | transactions |
-| `fb.NET.nonce` | the writer | nonce hints |
-
-Its operator chooses the age and the size that a stream keeps. The rules of the log rely on the
-other settings, and a stream that differs is refused with a list of the differences. An error of
-JetStream is a response with a code; `LogUnreachable` is raised if there is none.
+`docs/design/log.md` lists the subjects. The operator chooses the age and the size that a stream
+keeps. The rules of the log rely on the other settings, and a stream that differs is refused with a
+list of the differences. An error of JetStream is a response with a code; `LogUnreachable` is raised
+if there is none.
 """
 
 import re

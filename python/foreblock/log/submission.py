@@ -1,12 +1,7 @@
 """A transaction from a replica to the writer, and the response. No I/O.
 
-    transaction   format, 1 (1) ‖ sender (20) ‖ the raw transaction
-    answer        format, 1 (1) ‖ 0 accepted or 1 rejected (1) ‖ the sender's next nonce (8)
-                  ‖ the reason of a rejection, UTF-8
-    nonce hint    sender (20) ‖ nonce (8)
-
-The response contains the nonce, so that the replica has it before its client gets the response;
-other replicas receive it as a hint.
+`docs/design/log.md` has the layouts. The response contains the nonce, so that the replica has it
+before its client gets the response; other replicas receive it as a hint.
 """
 
 import struct

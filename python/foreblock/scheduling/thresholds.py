@@ -1,9 +1,7 @@
 """Every threshold of scheduling, with its reason: how long, how many, how large.
 
 They bound how long one request holds the loop, so that other clients are not noticeably
-delayed. The measured promise (`make check NAME=abuse`): beside 200 connections that
-read whole blocks without pause, a balance takes under 5 ms in the median and under 25 ms for
-99 of 100; beside code that runs without end, 0.02 ms and at most 2.7 ms.
+delayed. `docs/behaviour.md` has the guarantees that follow; `make check NAME=abuse` measures them.
 
 Limits that operators choose are settings and not here.
 """
