@@ -10,7 +10,8 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, cast
 from urllib.parse import SplitResult, urlsplit
@@ -80,6 +81,23 @@ class HttpServer:
         )
         return connection
 
+    async def exchange(
+        self,
+        kept: "ClientConnection | None",
+        send: Callable[["ClientConnection"], Awaitable[HttpReply]],
+        connect_seconds: float | None = None,
+    ) -> HttpReply:
+        """Send on a kept connection, and again on a new one if the endpoint had closed it."""
+        if kept is not None:
+            try:
+                return await send(kept)
+            except (ConnectionError, EOFError):
+                if kept.has_begun:
+                    raise
+        async with asyncio.timeout(connect_seconds):
+            connection = await self.connect()
+        return await send(connection)
+
     def head(self, method: str, target: str, headers: Mapping[str, str]) -> bytes:
         """Return the head of a request, but for its last lines."""
         named = {"Host": self._host_line, "Accept-Encoding": "identity", **headers}
@@ -125,24 +143,14 @@ class Connections:
             if self._is_closed:
                 raise refuse(RefusalKind.UNREACHABLE, "it is closed")
             async with asyncio.timeout_at(until):
-                return await self._post(self._server.post(body))
+                send = partial(self._send, self._server.post(body))
+                return await self._server.exchange(self._take_idle(), send)
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s") from None
         except (OSError, EOFError) as failure:
             raise refuse(RefusalKind.UNREACHABLE, self.hide(reason_of(failure))) from None
         finally:
             slots.release()
-
-    async def _post(self, request: bytes) -> HttpReply:
-        """Post on a kept connection, and again on a new one if the endpoint had closed it."""
-        kept = self._take_idle()
-        if kept is not None:
-            try:
-                return await self._exchange(kept, request)
-            except (ConnectionError, EOFError):
-                if kept.has_begun:
-                    raise
-        return await self._exchange(await self._server.connect(), request)
 
     def _take_idle(self) -> "ClientConnection | None":
         loop = asyncio.get_running_loop()
@@ -152,7 +160,7 @@ class Connections:
                 return connection
         return None
 
-    async def _exchange(self, connection: "ClientConnection", request: bytes) -> HttpReply:
+    async def _send(self, request: bytes, connection: "ClientConnection") -> HttpReply:
         self._busy.add(connection)
         try:
             reply = await connection.send(request, longest=LONGEST_ANSWER)

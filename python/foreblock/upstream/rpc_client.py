@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
@@ -152,7 +153,9 @@ class Endpoint:
         if self._runner is None:
             self._runner = asyncio.Runner()
         try:
-            return self._runner.run(self._exchange(request))
+            kept, self._connection = self._connection, None
+            send = partial(self._send_on, request)
+            return self._runner.run(self._server.exchange(kept, send, self._timeout))
         except RefusedAnswer as refused:
             self.close()
             raise NotAnAnswer(self.shown, refused.why) from None
@@ -163,20 +166,7 @@ class Endpoint:
             self.close()
             raise Unreachable(self.shown, reason_of(failure)) from failure
 
-    async def _exchange(self, request: bytes) -> HttpReply:
-        """Send on the kept connection, and again on a new one if the server had closed it."""
-        kept, self._connection = self._connection, None
-        if kept is not None:
-            try:
-                return await self._send_on(kept, request)
-            except (ConnectionError, EOFError):
-                if kept.has_begun:
-                    raise
-        async with asyncio.timeout(self._timeout):
-            connection = await self._server.connect()
-        return await self._send_on(connection, request)
-
-    async def _send_on(self, connection: ClientConnection, request: bytes) -> HttpReply:
+    async def _send_on(self, request: bytes, connection: ClientConnection) -> HttpReply:
         reply = await connection.send(request, longest=self._longest_answer, stall=self._timeout)
         if connection.is_open:
             self._connection = connection

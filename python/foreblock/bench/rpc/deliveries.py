@@ -33,7 +33,6 @@ from foreblock.settings import ChainSettings
 
 # --- Servers -------------------------------------------------------------------------------
 
-GROWING: Final = (FOREBLOCK, "anvil", "geth")
 BLOCK_SECONDS: Final = 1  # of foreblock's blocks: the least
 
 

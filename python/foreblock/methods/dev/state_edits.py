@@ -37,7 +37,6 @@ from foreblock.settings import Settings
 
 MOST_CODE: Final = 1_000_000
 MOST_ADDRESSES: Final = 1_000
-WORD_DIGITS: Final = 64
 
 
 class BalanceParams(Params):
