@@ -1110,7 +1110,7 @@ class ErrorAnswer(EndpointError):
 
 
 class RefusedAnswer(EndpointError):
-    """An answer of an upstream that is no value; `kind` is one of `upstream.json_rpc.RefusalKind`.
+    """A response of an upstream that is no value; `kind` is one of `upstream.json_rpc.RefusalKind`.
 
     `said` is the error that it answered the request with, if it is one.
     """

@@ -133,7 +133,7 @@ class FeedConnection(ClientConnection):
             self._check_after()
 
     def _check_after(self) -> None:
-        """Abort if the library found an error or its answers are not read."""
+        """Abort if the library found an error or its responses are not read."""
         if self.transport.get_write_buffer_size() > self._limits.unread_answers:
             self._abort_with(UNREAD)
         elif self.protocol.parser_exc is not None and self.protocol.state is State.CLOSING:

@@ -4,7 +4,7 @@ A flashblock is encoded once, kept for resuming clients, and counted until it is
 derives the number of unsent messages of a client from the bytes in its transport's buffer.
 Pings are in the same buffer and not counted, so the number may be one too high, never too low.
 
-8546 is the usual port of JSON-RPC over WebSocket, and here that of a feed. Without an answer a
+8546 is the usual port of JSON-RPC over WebSocket, and here that of a feed. Without a response a
 client would wait for its timeout, or for ever, so it gets an error that names the right address.
 """
 
@@ -143,7 +143,7 @@ def rpc_hint(address: str) -> str:
 
 
 def rpc_answer(message: bytes | str, address: str) -> bytes | None:
-    """Return the answer to a request or a batch; None if the message is neither."""
+    """Return the response to a request or a batch; None if the message is neither."""
     try:
         asked = _decode(message)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -155,7 +155,7 @@ def rpc_answer(message: bytes | str, address: str) -> bytes | None:
 
 
 def rpc_http_answer(data: bytes, address: str) -> bytes | None:
-    """Return the answer to the first bytes of a POST; None for other bytes.
+    """Return the response to the first bytes of a POST; None for other bytes.
 
     Its status is 200, as for every error of JSON-RPC: clients show its text.
     """

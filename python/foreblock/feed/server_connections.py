@@ -52,7 +52,7 @@ class LimitedConnection(ServerConnection):
     ) -> None:
         """`over_limit` is called at most once, `gone` once at the end.
 
-        `answer_post` is given the first bytes, and returns an answer if they are no handshake.
+        `answer_post` is given the first bytes, and returns a response if they are no handshake.
         """
         super().__init__(protocol, server, **options)
         self._bucket: Final = TokenBucket(rate)

@@ -2,8 +2,8 @@
 
 The call overrides code: each contract gets `READER`, which keeps its storage and returns the
 requested slots; an address of our own gets `DISPATCHER`, which calls one contract after the other.
-An endpoint that ignores overrides finds no code at that address and returns nothing, so its answer
-has the wrong length and is refused.
+An endpoint that ignores overrides finds no code at that address and returns nothing, so its
+response has the wrong length and is refused.
 
 Calldata is one group for each contract: a word with the bytes of its keys above its address,
 then the keys. The result is the words of all slots, in the same order. Precompiles cannot be read

@@ -99,7 +99,7 @@ def _of_error(refused: RefusedAnswer) -> SentAnswer:
 
 
 MOST: Final = 64  # in flight at a time
-SECONDS: Final = 2.5  # for an answer; workers wait for three
+SECONDS: Final = 2.5  # for a response; workers wait for three
 BLOBS_STAY: Final = "transactions with blobs are not forwarded: send it to a node of the chain"
 
 

@@ -55,7 +55,7 @@ _BYTES_A_SECOND: Final = 4 << 20  # at least, of what has many parts
 _WAITED_NS: Final = 10**9
 _KEPT: Final = 256  # commits that are appended again to a stream that is created again
 _LISTEN_SECONDS: Final = 2.5  # replicas ask a silent writer of their epoch every second
-_GUESS: Final = b"?"  # marks a question about an epoch that may not exist
+_GUESS: Final = b"?"  # marks a request about an epoch that may not exist
 _DIGITS: Final = 20  # of an epoch
 _NEXT_EPOCHS: Final = 8  # whose writers are queried
 
@@ -63,7 +63,7 @@ _NEXT_EPOCHS: Final = 8  # whose writers are queried
 class _Outcome(Enum):
     STORED = auto()
     REFUSED = auto()  # check the stream
-    UNKNOWN = auto()  # no answer
+    UNKNOWN = auto()  # no response
 
 
 class Appender:

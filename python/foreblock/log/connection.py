@@ -70,7 +70,7 @@ async def end(tasks: Collection[asyncio.Future[Any]]) -> None:
 
 
 PING_SECONDS: Final = 1
-MOST_PINGS: Final = 2  # without an answer: then the connection is lost
+MOST_PINGS: Final = 2  # without a response: then the connection is lost
 RECONNECT_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 _PENDING_BYTES: Final = 64 << 20
@@ -91,7 +91,7 @@ class LogServers(Struct, frozen=True):
 
 
 def inbox_prefix(servers: LogServers) -> str:
-    """Return the subject of the answers to this user, which others need not be allowed to receive.
+    """Return the subject of the responses to this user, which others need not receive.
 
     Users are named by their credentials file, or in the URLs.
     """

@@ -105,7 +105,7 @@ class InPool(Protocol):
 
 
 class WaitingPool(Protocol):
-    """The transactions of one network that wait; raises `PoolUnavailable` without an answer."""
+    """The transactions of one network that wait; raises `PoolUnavailable` without a response."""
 
     async def find(self, transaction_hash: bytes) -> InPool | None:
         """The transaction with this hash."""

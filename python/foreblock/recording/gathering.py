@@ -80,7 +80,7 @@ def _begun(message: bytes) -> tuple[int, bytes] | None:
 
 # --- State ---------------------------------------------------------------------------------
 
-SECONDS: Final = 30.0  # for one answer
+SECONDS: Final = 30.0  # for one response
 ROUNDS: Final = 64  # of fetching for one block
 ANCESTORS: Final = 2  # headers before the anchor, which a follower reads
 EPOCH: Final = 1

@@ -77,7 +77,7 @@ class OfflineNode:
         self.head = max(self.head, min(number, self.last))
 
     def answer(self, request: object) -> dict[str, object]:
-        """The answer to one request of JSON-RPC."""
+        """The response to one request of JSON-RPC."""
         fields = request if isinstance(request, dict) else {}
         envelope = {"jsonrpc": "2.0", "id": fields.get("id")}
         try:

@@ -1,11 +1,11 @@
-"""The state of a batch: its answers, the requests that are left, and its limits.
+"""The state of a batch: its responses, the requests that are left, and its limits.
 
 A value without a clock or a loop; the dispatcher drives it. The limits and their faults are
 geth's: too many items refuse the whole batch; too many bytes or too long a time refuse the
 requests that are left, and so does a worker whose budget for answers is used up.
 
-A batch of short answers is joined at its end. From 64 KiB on it becomes a long text, which
-is counted while it grows, and whose long pieces are never joined.
+A batch of short responses is joined at its end. From 64 KiB on it becomes a long text, which is
+counted while it grows, and whose long pieces are never joined.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -82,7 +82,7 @@ class Batch:
         self._refused: Final = refused
 
     def add(self, item: Item, answer: Text) -> None:
-        """Add the answer to an item that was taken; an empty one is no answer."""
+        """Add the response to an item that was taken; an empty one is no response."""
         if isinstance(answer, list):
             self._take_long(item, answer)
         elif answer:
@@ -90,7 +90,7 @@ class Batch:
             self.bytes_left -= len(answer)
 
     def add_awaited(self, waiting: Sequence[Joined], answers: Sequence[Text]) -> None:
-        """Add the answers to requests that were awaited.
+        """Add the responses to requests that were awaited.
 
         A loop in the caller, a coroutine, would keep its last request with the result while the
         next one is awaited.
@@ -170,6 +170,6 @@ class Batch:
 
 
 def too_large(items: list[Item]) -> bytes:
-    """The answer to a batch of too many items: one fault with the id of its first call."""
+    """The response to a batch of too many items: one fault with the id of its first call."""
     calls = (item for item in items if isinstance(item, tuple) and item[1])
     return join([failure(next(calls, Malformed(BATCH_TOO_LARGE)), BATCH_TOO_LARGE)])

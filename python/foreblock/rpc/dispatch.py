@@ -1,14 +1,13 @@
 """Answers requests from a table of methods: one request, a batch, a notification.
 
-All requests of one body share one context, so that they see one state; it is closed before
-the answer is handed over. A request that needs no waiting is answered without a coroutine.
-Nothing is raised: an exception of a method becomes a fault. The state of a batch is in
-`batch`.
+All requests of one body share one context, so that they see one state; it is closed before the
+response is handed over. A request that needs no waiting is answered without a coroutine. Nothing is
+raised: an exception of a method becomes a fault. The state of a batch is in `batch`.
 
 Requests of a batch wait one after the other, but for those whose results may be awaited together
 (`Pipelined`).
 
-A request that waits takes a lease of the worker's budget, and a long answer takes bytes of it;
+A request that waits takes a lease of the worker's budget, and a long response takes bytes of it;
 when none are left it is refused. Long bodies and batches run in slices, in the worker's queue.
 """
 
@@ -50,7 +49,7 @@ class Context(Protocol):
 
     @property
     def headers(self) -> bytes:
-        """Header lines that go with the answer."""
+        """Header lines that go with the response."""
 
     def close(self) -> None:
         """Called once, when everything is answered."""
@@ -163,7 +162,7 @@ class Dispatcher(Generic[C]):
         return Reply(failure(item, fault), headers)
 
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
-        """The answer to one request, or its later result; empty for a notification."""
+        """The response to one request, or its later result; empty for a notification."""
         request, opening = asked
         method = self._methods.get(request.method)
         if method is None:
@@ -332,7 +331,7 @@ class Dispatcher(Generic[C]):
                 return
 
     async def _await_all(self, waiting: Sequence[Joined]) -> Sequence[Text]:
-        """The answers to requests that wait, those together that may be, in their order."""
+        """The responses to requests that wait, those together that may be, in their order."""
         if len(waiting) == 1:
             return [await self._answer_of(waiting[0])]
         last = waiting[-1]

@@ -5,10 +5,10 @@ Two ways in. `read_usual` decodes what a well-behaved client sends, in one pass,
 which takes the bytes apart again and says what is wrong, in this order: not JSON, no
 usable id, not a request. So only an error costs more than a fraction of a microsecond.
 
-An id is echoed as it was sent, byte for byte: 1e400 and "\u0041" come back unchanged.
-The beginning of an answer is written as soon as its id is known, because that is also the
-cheapest way to look at the id; a result and a brace complete it. Answers are joined and
-never formatted: `%` copies a large result twice.
+An id is echoed as it was sent, byte for byte: 1e400 and "\u0041" come back unchanged. The beginning
+of a response is written as soon as its id is known, because that is also the cheapest way to look
+at the id; a result and a brace complete it. Answers are joined and never formatted: `%` copies a
+large result twice.
 """
 
 from typing import Final, Literal
@@ -56,7 +56,7 @@ class Malformed(Struct, gc=False, frozen=True):
     id: Raw = NULL
 
 
-# A request and how its answer begins; a notification has no answer.
+# A request and how its response begins; a notification has no response.
 Asked = tuple[Request, bytes]
 Item = Asked | Malformed
 
@@ -177,7 +177,7 @@ def enveloped(opening: bytes, text: Text) -> Text:
 
 
 def failure(item: Item, fault: Fault) -> bytes:
-    """The answer with an error; nothing for a notification."""
+    """The response with an error; nothing for a notification."""
     if isinstance(item, Malformed):
         return _failure(item.id, fault)
     request, opening = item
@@ -189,5 +189,5 @@ def _failure(id: Raw, fault: Fault) -> bytes:
 
 
 def join(answers: list[bytes]) -> bytes:
-    """The answer to a batch; nothing when all of it were notifications."""
+    """The response to a batch; nothing when all of it were notifications."""
     return b"".join((b"[", b",".join(answers), b"]")) if answers else b""

@@ -71,7 +71,7 @@ from foreblock.errors import (
 
 
 class Fault(Struct, frozen=True, omit_defaults=True):
-    """The `error` member of an answer; `data` is left out when there is none."""
+    """The `error` member of a response; `data` is left out when there is none."""
 
     code: int
     message: str

@@ -1,12 +1,12 @@
 """Answers bodies over a partial state: fetches what is missing and runs again.
 
-A run that misses something gives no answer. All that the requests of a body have missed is asked
-for together, and then the whole body runs again on a fresh snapshot, until nothing is missing:
-so all answers of a body are of one snapshot, as anywhere else. Where something cannot be had, the
+A run that misses something gives no response. All that the requests of a body have missed is asked
+for together, and then the whole body runs again on a fresh snapshot, until nothing is missing: so
+all responses of a body are of one snapshot, as anywhere else. Where something cannot be had, the
 last run answers what it can, and the rest with the reason.
 
-A request that changes something, such as one that sends a transaction or polls a filter, runs
-once: its answer is kept for the next run.
+A request that changes something, such as one that sends a transaction or polls a filter, runs once:
+its response is kept for the next run.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -66,7 +66,7 @@ class Attempt:
         *,
         is_batch: bool,
     ) -> None:
-        """`kept` are answers of runs before; `refusal` is the answer to what is missing.
+        """`kept` are answers of runs before; `refusal` is the response to what is missing.
 
         `kept_counts` are the counts of those answers.
         """

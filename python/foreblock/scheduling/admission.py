@@ -1,19 +1,19 @@
 """Admission of requests to a worker: waiting requests, bytes in, bytes out.
 
 One `WorkerBudget` for each worker, shared by all its networks. A waiting request and the body of a
-long request, from its announcement to its answer, each hold a `Lease` of a `Quota`; a long answer
-is a `LongText`. Each counts for as long as the object lives, so that it is released however the
-request ends: answered, cancelled, never started.
+long request, from its announcement to its response, each hold a `Lease` of a `Quota`; a long
+response is a `LongText`. Each counts for as long as the object lives, so that it is released
+however the request ends: answered, cancelled, never started.
 
 A request that waits for a later commit may do so for a minute. It holds a lease of `long_waits` as
 well, of which there are fewer, so that other requests can always wait. A request that waits for a
 commit which another instance has seen holds a lease of `commit_waits` instead, so that clients
 that request commits of the future do not keep others from waiting.
 
-A long answer counts by its pieces, each for its whole length until all of it is sent; a piece
-that several answers share, such as the text of a block, counts once. Short answers are never
-refused. Bytes that the system takes at once are not counted: counting them makes a block of
-200 transactions a fifth slower.
+A long answer counts by its pieces, each for its whole length until all of it is sent; a piece that
+several answers share, such as the text of a block, counts once. Short responses are never refused.
+Bytes that the system takes at once are not counted: counting them makes a block of 200 transactions
+a fifth slower.
 """
 
 from collections import deque
@@ -75,18 +75,18 @@ class WorkerBudget:
         self.commit_waits: Final = Quota(waits // LONG_SHARE)
         self.received: Final = Quota(received)  # bytes of long requests that are not answered yet
         self.limit: Final = limit
-        self.bytes_left = limit  # negative when an answer could not be refused any more
+        self.bytes_left = limit  # negative when a response could not be refused any more
         self.filters_left = THRESHOLDS.worker_filters_bytes  # for filters of subscriptions
-        self.wanted = False  # an answer was refused since this was cleared
+        self.wanted = False  # a response was refused since this was cleared
         self._holders: dict[int, int] = {}  # of each piece, by its identity
 
     @property
     def held(self) -> int:
-        """Bytes of answers that are held now."""
+        """Bytes of responses that are held now."""
         return self.limit - self.bytes_left
 
     def has_for(self, pieces: Iterable[bytes]) -> bool:
-        """Return whether these pieces may be added to an answer; sets `wanted` if not."""
+        """Return whether these pieces may be added to a response; sets `wanted` if not."""
         holders = self._holders
         if sum(len(each) for each in pieces if id(each) not in holders) <= self.bytes_left:
             return True

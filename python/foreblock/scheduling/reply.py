@@ -89,7 +89,7 @@ def length_of(text: Text) -> int:
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """An answer: its bytes, and header lines that go with them.
+    """A response: its bytes, and header lines that go with them.
 
     Notifications have an empty one. A Struct because every request makes one: a NamedTuple
     takes ten times as long to make.
@@ -129,9 +129,8 @@ class Readiness(NamedTuple):
     networks: tuple[object, ...] = ()  # their status as values that JSON can encode
 
 
-# From a request's body and its sender to a reply; never raises. It answers at once where it
-# can; an awaitable keeps its place in the order of answers and is cancelled when the client
-# goes away.
+# From a request's body and its sender to a reply; never raises. It answers at once where it can; an
+# awaitable keeps its place in the order of responses and is cancelled when the client goes away.
 Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 
 
@@ -173,14 +172,14 @@ class FastPath(Protocol):
     def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
         """Take note of a head that was accepted, without the empty line that ends it.
 
-        So many bytes of body follow it. An answer begins with `status` and the date, and
-        `headers` are among its lines.
+        So many bytes of body follow it. A response begins with `status` and the date, and `headers`
+        are among its lines.
         """
 
     def clear_heads(self) -> None: ...
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
-        """The whole answer, if `data` is one whole request that can be answered here."""
+        """The whole response, if `data` is one whole request that can be answered here."""
 
 
 class NoFastPath:

@@ -127,14 +127,14 @@ class Thresholds(Struct, frozen=True):
     single_block_us: int = 500
 
     # --- Texts ---
-    # Answers from here on are counted in the worker's budget, and so are requests.
+    # Responses from here on are counted in the worker's budget, and so are requests.
     long_bytes: int = 64 * 1024
     # Texts from here on are left in pieces: joining would copy megabytes in one go.
     pieces_bytes: int = 256 * 1024
     piece_bytes: int = 128 * 1024
     # Smaller pieces go out with those before them.
     small_piece_bytes: int = 1024
-    # Answers up to here are handed to the transport in one go.
+    # Responses up to here are handed to the transport in one go.
     whole_bytes: int = 256 * 1024
 
     # --- Subscriptions and filters ---
@@ -180,10 +180,10 @@ class Thresholds(Struct, frozen=True):
 
     # --- Connections: what one of them does before the loop turns to others ---
     answered_requests: int = 32
-    written_pieces: int = 4  # half a megabyte of a long answer
+    written_pieces: int = 4  # half a megabyte of a long response
     # Of writing notifications to all of them, at 6 µs each, before others have their turn.
     flush_seconds: float = 0.001
-    # Short answers gather up to here before they are handed to the transport.
+    # Short responses gather up to here before they are handed to the transport.
     gathered_bytes: int = 64 * 1024
 
 

@@ -106,7 +106,7 @@ def head_too_large(limit: int) -> Answer:
 
 
 def readiness(found: Readiness, probe: Probe) -> Answer:
-    """The answer to a probe: one word, if verbose with lines for people, or all of it as JSON."""
+    """The response to a probe: one word, if verbose with lines for people, or all of it as JSON."""
     status = b"200 OK" if found.ready else b"503 Service Unavailable"
     if probe.bodiless:
         return Answer(status)
@@ -119,12 +119,12 @@ def readiness(found: Readiness, probe: Probe) -> Answer:
 
 
 def metrics(text: bytes) -> Answer:
-    """The answer to a scrape; the text ends with a line feed, which every answer has."""
+    """The response to a scrape; the text ends with a line feed, which every answer has."""
     return Answer(b"200 OK", text.removesuffix(b"\n"), kind=METRICS_KIND)
 
 
 def render(answer: Answer, date: bytes, headers: bytes) -> bytes:
-    """Render an answer; `date` and `headers` are complete lines."""
+    """Render a response; `date` and `headers` are complete lines."""
     if not answer.text:
         length = b"" if answer.status[:3] in (b"204", b"304") else b"Content-Length: 0\r\n"
         return b"HTTP/1.1 %b\r\n%b%b%b%b\r\n" % (
@@ -215,7 +215,7 @@ def accepts(head: RequestHead, kind: bytes) -> bool:
 
 
 def serve_document(head: RequestHead, host: bytes, path: bytes, documents: Documents) -> Answer:
-    """The answer to a request for a document."""
+    """The response to a request for a document."""
     if head.method not in (b"GET", b"HEAD"):
         return METHOD_NOT_ALLOWED
     document = documents.by_path[path]

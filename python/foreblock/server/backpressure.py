@@ -1,15 +1,15 @@
 """Output that a client has not read: pause reading from it, count it, and queue messages.
 
-The kernel takes what a client is about to read; the rest is held here, and while there is a
-rest nothing more is written. Pieces of a long answer are counted by the answer itself, the
-rest is counted here. The kernel takes megabytes at a time, so the progress of a slow client is
-measured by what has arrived at its side. How long a client may take is in `sweep`.
+The kernel takes what a client is about to read; the rest is held here, and while there is a rest
+nothing more is written. Pieces of a long response are counted by the response itself, the rest is
+counted here. The kernel takes megabytes at a time, so the progress of a slow client is measured by
+what has arrived at its side. How long a client may take is in `sweep`.
 
-`Outbox` is the outgoing half of a WebSocket. Short messages of one turn are joined and
-written at once. A long answer is written in fragments, each when the one before has left the
-process, so that pongs and closes come between them and nothing long is copied. While the client
-does not read, or a long answer is being sent, further messages wait here and are counted in
-the worker's budget. The connection decides when a client is too slow.
+`Outbox` is the outgoing half of a WebSocket. Short messages of one turn are joined and written at
+once. A long answer is written in fragments, each when the one before has left the process, so that
+pongs and closes come between them and nothing long is copied. While the client does not read, or a
+long response is being sent, further messages wait here and are counted in the worker's budget. The
+connection decides when a client is too slow.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class ReadGate:
 
 
 class Unread:
-    """The unread answers of one connection."""
+    """The unread responses of one connection."""
 
     __slots__ = (
         "_budget",
@@ -87,7 +87,7 @@ class Unread:
         return self._transport.get_write_buffer_size() + waiting
 
     def begin(self, text: LongText | None) -> bool:
-        """Start counting unread bytes; false if the budget refuses a long answer."""
+        """Start counting unread bytes; false if the budget refuses a long response."""
         self._left = self._not_arrived()
         self._text = text
         if text is not None:
@@ -169,7 +169,7 @@ class Outbox:
         # A long answer on its way, and whether a fragment of it was written.
         self.long: LongText | None = None
         self._is_begun = False
-        # What comes after, and how many bytes of it are short messages and long answers.
+        # What comes after, and how many bytes of it are short messages and long responses.
         self._waiting: deque[bytes | LongText] | None = None
         self.waiting_bytes = 0
         self._waiting_answers = 0
@@ -206,7 +206,7 @@ class Outbox:
             self._gather(message)
 
     def put_reply(self, reply: Reply) -> None:
-        """Add an answer; an empty one is ignored."""
+        """Add a response; an empty one is ignored."""
         rest, body = reply.rest, reply.body
         if rest is None:
             if body:
@@ -283,7 +283,7 @@ class Outbox:
             self._transport.writelines(pieces)
 
     def _take_waiting(self, waiting: deque[bytes | LongText]) -> None:
-        """Gather short messages, or begin a long answer."""
+        """Gather short messages, or begin a long response."""
         size = 0
         while waiting and size < THRESHOLDS.gathered_bytes:
             item = waiting.popleft()
@@ -303,7 +303,7 @@ class Outbox:
         self._write()
 
     def _write_fragment(self, text: LongText) -> None:
-        """Write the next fragment of a long answer, once those before are sent."""
+        """Write the next fragment of a long response, once those before are sent."""
         text.sent()
         if not text.size:
             self.long = None

@@ -1,9 +1,9 @@
 """Check the head of a request before its body is read. No I/O.
 
-`check` returns `AcceptedHead`, with all that framing and answering need, or `RefusedRequest`,
-after which the connection closes because the start of the next request is uncertain. A complete
-request for an unknown path or another method is accepted with its answer: its body is skipped
-and the connection stays open.
+`check` returns `AcceptedHead`, with all that framing and answering need, or `RefusedRequest`, after
+which the connection closes because the start of the next request is uncertain. A complete request
+for an unknown path or another method is accepted with its response: its body is skipped and the
+connection stays open.
 
 A request may demand a minimum state:
 
@@ -110,7 +110,7 @@ class AcceptedHead(NamedTuple):
 
     length: int
     keep_alive: bool
-    headers: bytes  # lines for the answer
+    headers: bytes  # lines for the response
     expects_continue: bool
     answer: Answer | Probe | Scrape | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
@@ -215,7 +215,7 @@ def _target(head: RequestHead) -> tuple[bytes, bytes] | Answer:
 def _answer(
     head: RequestHead, host: bytes, target: bytes, length: int, rules: RequestRules
 ) -> Answer | Probe | Scrape | Upgrade | None:
-    """The answer if the handler is not needed, in geth's order of checks."""
+    """The response if the handler is not needed, in geth's order of checks."""
     path, query = _path(target), target.partition(b"?")[2]
     if not host_allowed(host, rules.hosts):
         return answers.FORBIDDEN_HOST
@@ -233,7 +233,7 @@ def _answer(
 def _with_minimum(
     head: RequestHead, target: bytes, answer: Answer | Probe | Scrape | Upgrade | None
 ) -> tuple[Answer | Probe | Scrape | Upgrade | None, Minimum | None]:
-    """The answer, and the minimum of a request that is answered from the state of a network."""
+    """The response, and the minimum of a request that is answered from the state of a network."""
     if answer is not None and not isinstance(answer, Upgrade):
         return answer, None
     minimum = read_minimum(head, b"" if answer is None else target.partition(b"?")[2])
@@ -245,7 +245,7 @@ def _with_minimum(
 def _answer_elsewhere(
     head: RequestHead, host: bytes, path: bytes, query: bytes, rules: RequestRules
 ) -> Answer | Probe | Scrape:
-    """The answer at a path without a handler."""
+    """The response at a path without a handler."""
     if path in (b"/healthz", b"/readyz") or (path == METRICS and rules.metrics):
         return _probe(head, path, query)
     if path in rules.documents.by_path:
@@ -288,7 +288,7 @@ def _is_json(head: RequestHead) -> bool:
 
 
 def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:
-    """Headers that let a page of an allowed origin read the answer."""
+    """Headers that let a page of an allowed origin read the response."""
     origin = head.get(b"origin")
     if origin is None or not rules.origins:
         return b""
@@ -302,7 +302,7 @@ def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:
 
 
 def _preflight(head: RequestHead, rules: RequestRules) -> Answer:
-    """The answer to OPTIONS: GET and POST, any header, for ten minutes, as geth has it."""
+    """The response to OPTIONS: GET and POST, any header, for ten minutes, as geth has it."""
     asked = head.get(b"access-control-request-method") is not None
     if not asked or b"Allow-Origin" not in cors_headers(head, rules):
         return answers.NO_CONTENT
@@ -358,5 +358,5 @@ def _refused(head: RequestHead, answer: Answer) -> RefusedRequest:
 
 
 def _bodiless(head: RequestHead, answer: Answer) -> Answer:
-    """The answer without its body for HEAD."""
+    """The response without its body for HEAD."""
     return answer._replace(text=b"") if head.method == b"HEAD" else answer

@@ -29,7 +29,7 @@ ASK: Final = b"?"
 ALIVE: Final = b"alive"
 END: Final = b"\n"  # of each message
 
-TURN_SECONDS: Final = 1.0  # between two questions
+TURN_SECONDS: Final = 1.0  # between two requests
 
 
 class Silence:
@@ -124,7 +124,7 @@ class Child:
 
     def ask(self) -> None:
         """Ask whether it is alive."""
-        with suppress(OSError):  # a full buffer holds enough questions
+        with suppress(OSError):  # a full buffer holds enough requests
             self._line.send(ASK + END)
 
     def terminate(self) -> None:

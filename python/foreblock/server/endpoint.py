@@ -95,7 +95,7 @@ class Flusher:
             asyncio.get_running_loop().call_soon(self._run)
 
 
-# Connections beyond the limit that get an answer before they are closed.
+# Connections beyond the limit that get a response before they are closed.
 REFUSED_AT_ONCE: Final = 64
 
 
@@ -103,7 +103,7 @@ class Admission(Enum):
     """The decision about a new connection."""
 
     ADMITTED = auto()
-    REFUSED = auto()  # with an answer
+    REFUSED = auto()  # with a response
     DROPPED = auto()  # without one
 
 
@@ -140,7 +140,7 @@ class HttpEndpoint:
         self._connections: Final = connections
 
     def scrape(self, scrape: Scrape) -> Answer | Awaitable[Answer]:
-        """The answer to a question for metrics, at once or later."""
+        """The response to a request for metrics, at once or later."""
         assert self._metrics is not None, "it was accepted"
         text = b"" if scrape.bodiless else self._metrics()
         return answers.metrics(text) if isinstance(text, bytes) else _later(text)
@@ -160,7 +160,7 @@ class HttpEndpoint:
 
 
 async def _later(text: Awaitable[Text]) -> Answer:
-    """The answer to a scrape, when its text is made."""
+    """The response to a scrape, when its text is made."""
     try:
         return answers.metrics(whole(await text))
     except ForeblockError:

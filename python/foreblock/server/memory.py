@@ -1,6 +1,6 @@
 """Memory of a worker: drop slow clients under pressure, return freed memory after a burst.
 
-When an answer is refused for lack of budget, clients that read less than 64 KiB in each of the
+When a response is refused for lack of budget, clients that read less than 64 KiB in each of the
 last two seconds are dropped, the largest first, until a quarter of the budget is free. Steady
 readers are not touched.
 

@@ -201,7 +201,7 @@ def send(line: socket.socket, word: bytes) -> None:
 
 
 def answering(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
-    """A callback for when the line is readable: answers questions, calls `ended` at its end."""
+    """A callback for when the line is readable: answers requests, calls `ended` at its end."""
 
     def readable() -> None:
         try:

@@ -5,8 +5,8 @@ moves bytes between them and a transport. A complete request in one piece with a
 takes the short path at the top of `data_received`; the long path gives the same answer and
 handles every other request.
 
-The next request is read when the previous one has its answer, so order needs no bookkeeping and
-a client has at most one request with the handler. Replies made in one turn are written at once.
+The next request is read when the previous one has its response, so order needs no bookkeeping and a
+client has at most one request with the handler. Replies made in one turn are written at once.
 
 Longer than most: one class, since every method reads and sets the phase of the connection, and
 a second object on the way of each request costs more than it explains.
@@ -83,13 +83,13 @@ class HttpConnection(asyncio.Protocol):
         self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
         self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.budget)
-        # The answers of this turn.
+        # The responses of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
         # A long answer being sent, and whether it is the last of the connection.
         self._long: LongText | None = None
         self._last = False
-        self._whole: list[bytes] | None = None  # a long answer while it is written at once
+        self._whole: list[bytes] | None = None  # a long response while it is written at once
         # Progress.
         self._task: asyncio.Future[Reply | Answer] | asyncio.Future[Missing | None] | None = None
         self._received: Lease | None = None  # of the current request
@@ -104,8 +104,8 @@ class HttpConnection(asyncio.Protocol):
         """Start, unless there are too many connections."""
         self._transport = cast("asyncio.Transport", transport)
         self._gate = ReadGate(self._transport)
-        # Beyond this size unsent bytes are counted, for an answer in pieces from its first byte
-        # on. Doing so for all answers costs a block of 200 transactions a third of its time.
+        # Beyond this size unsent bytes are counted, for a response in pieces from its first byte
+        # on. Doing so for all responses costs a block of 200 transactions a third of its time.
         self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
         self._unread = Unread(self._transport, self._endpoint.budget)
         self._client = Client(_address(transport), next(_numbers))
@@ -187,7 +187,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of answers that closing would free."""
+        """Bytes of responses that closing would free."""
         return self._unread.held
 
     def check_reading(self) -> None:
@@ -248,7 +248,7 @@ class HttpConnection(asyncio.Protocol):
             self._put_long(reply, reply.rest, last=False)  # it came alone
 
     def _proceed(self) -> None:
-        """Answer complete requests in order, up to a number per turn, and write the answers."""
+        """Answer complete requests in order, up to a number per turn, and write the responses."""
         if self._long is not None and not self._write_on(self._long):
             return
         for _ in range(THRESHOLDS.answered_requests):
@@ -408,7 +408,7 @@ class HttpConnection(asyncio.Protocol):
         self._end_with(answers.INTERNAL_ERROR)
 
     def _put(self, accepted: AcceptedHead, answer: Answer | Reply) -> bool:
-        """Add an answer to those of this turn; false if this ends the turn."""
+        """Add a response to those of this turn; false if this ends the turn."""
         last = not accepted.keep_alive
         headers = accepted.headers
         if self._draining and not last and not self._reader.unread:
@@ -442,7 +442,7 @@ class HttpConnection(asyncio.Protocol):
         return not last
 
     def _write_whole(self, pieces: list[bytes], size: int) -> bool:
-        """Write the answers of this turn and then these pieces; whether all was sent."""
+        """Write the responses of this turn and then these pieces; whether all was sent."""
         first, *others = pieces
         self._whole = pieces
         beginning = b"".join((*self._out, first))
@@ -459,12 +459,12 @@ class HttpConnection(asyncio.Protocol):
         return self._write_on(self._long)
 
     def _put_and_proceed(self, accepted: AcceptedHead, reply: Reply | Answer) -> None:
-        """Add an answer and continue with the next request."""
+        """Add a response and continue with the next request."""
         if self._put(accepted, reply):
             self._proceed()
 
     def _write_on(self, text: LongText) -> bool:
-        """Write portions of a long answer; true if all is sent and more may follow."""
+        """Write portions of a long response; true if all is sent and more may follow."""
         for _ in range(THRESHOLDS.written_pieces):
             if self._gate.unread_answers:
                 break
@@ -491,7 +491,7 @@ class HttpConnection(asyncio.Protocol):
             self._sent(len(gathered))
 
     def _sent(self, size: int) -> None:
-        """The answers of this turn were written, `size` bytes with what followed them."""
+        """The responses of this turn were written, `size` bytes with what followed them."""
         self._traffic(0, size)
         self._out.clear()
         self._out_size = 0

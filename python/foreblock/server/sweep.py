@@ -50,7 +50,7 @@ class Swept(Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of answers that closing would free."""
+        """Bytes of responses that closing would free."""
 
     def check_reading(self) -> None:
         """Called every second while the client should read."""

@@ -67,7 +67,7 @@ def check_upgrade(
 
 
 def render_upgrade(upgrade: Upgrade, date: bytes) -> bytes:
-    """The answer that ends HTTP on a connection; `date` is a complete line."""
+    """The response that ends HTTP on a connection; `date` is a complete line."""
     return (
         b"HTTP/1.1 101 Switching Protocols\r\n%bUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Accept: %b\r\n\r\n"

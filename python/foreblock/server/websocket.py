@@ -1,9 +1,9 @@
-"""One WebSocket connection: messages to a session, its answers and notifications to the client.
+"""One WebSocket connection: messages to a session, its responses and notifications to the client.
 
-An HTTP connection becomes one by an upgrade (`upgrade`) and hands over its transport. Messages
-are begun in the order in which they arrive; an answer is sent when it is made, so a slow one
-does not delay the others. At most `ws_requests` of them wait at once; then, or while the client
-does not read, nothing more is read from it.
+An HTTP connection becomes one by an upgrade (`upgrade`) and hands over its transport. Messages are
+begun in the order in which they arrive; a response is sent when it is made, so a slow one does not
+delay the others. At most `ws_requests` of them wait at once; then, or while the client does not
+read, nothing more is read from it.
 
 Every end has a code and a reason, which the client gets if it reads. Frames are read by
 `frames`, messages written by the `Outbox`; the sweep calls `check_reading` every second.

@@ -5,10 +5,10 @@ Then the file is opened as a store, its heads, its log row and its latest block 
 is renamed to the name of the store's file. Before that moment the old store is there, after it the
 new one, whole. Readers may stay: they notice within a second that another file has the name.
 
-LMDB chooses between the two meta pages of a file by a number that processes share and that
-belongs to the old file, and a copy has one of them. So two commits are made that change no
-answer, and both pages are of the chain. The first removes the note, which is the writer's: its
-deadline for `pending` counts a clock that is not of this machine.
+LMDB chooses between the two meta pages of a file by a number that processes share and that belongs
+to the old file, and a copy has one of them. So two commits are made that change no response, and
+both pages are of the chain. The first removes the note, which is the writer's: its deadline for
+`pending` counts a clock that is not of this machine.
 """
 
 import asyncio

@@ -30,10 +30,10 @@ from foreblock.upstream.endpoint import Upstream
 from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 from foreblock.upstream.old_blocks import MOST_UNCLES, UNCLE, OldBlock, OldBlocks
 
-SECONDS: Final = 10.0  # for one answer
-AGREE: Final = 2.0  # for an answer that others are compared with
+SECONDS: Final = 10.0  # for one response
+AGREE: Final = 2.0  # for a response that others are compared with
 NOT_THERE: Final = (RefusalKind.NULL, RefusalKind.NO_BLOCK)
-TRIES: Final = 4  # if an answer was damaged or did not come
+TRIES: Final = 4  # if a response was damaged or did not come
 PATIENCE: Final = 2.0  # seconds for all of them
 WAITS: Final = Waits(0.05, 0.4)  # between them
 SLOW_HEADS: Final = 8  # reads of the latest block between two of the safe and the final one
@@ -295,7 +295,7 @@ class BlockFetcher:
         read: Callable[[Raw], T],
         seconds: float = SECONDS,
     ) -> T:
-        """The answer of one upstream. Raises `RefusedAnswer`."""
+        """The response of one upstream. Raises `RefusedAnswer`."""
         urgency = Urgency(self.purpose)
         result = (await upstream.ask([(method, params)], urgency, upstream.now + seconds))[1]
         try:

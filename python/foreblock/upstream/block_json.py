@@ -115,7 +115,7 @@ class UnclesMissing(ValueError):
 
 
 def rebuild_block(answer: object, uncles: Sequence[Header] = ()) -> Block:
-    """The block in an answer to eth_getBlockByHash. Raises `ValueError`, which names the field."""
+    """The block in a response to eth_getBlockByHash. Raises `ValueError`, which names the field."""
     block = Fields(answer)
     hashes, header = block.hashes("uncles"), _header(block)
     if hashes != [each.hash for each in uncles]:
@@ -129,7 +129,7 @@ def rebuild_block(answer: object, uncles: Sequence[Header] = ()) -> Block:
 
 
 def rebuild_header(answer: object) -> Header:
-    """The header of a block, from an answer with or without whole transactions.
+    """The header of a block, from a response with or without whole transactions.
 
     Raises `ValueError`, which names the field.
     """

@@ -25,7 +25,7 @@ from foreblock.upstream.json_rpc import RefusalKind, refuse
 MOST: Final = 8  # posts at a time, and as many that are urgent beside them
 LONGEST_ANSWER: Final = 32 * 1024 * 1024  # bytes
 LONGEST_HEAD: Final = 64 * 1024  # bytes
-# Commas and brackets of an answer: a value takes many times the memory of its text.
+# Commas and brackets of a response: a value takes many times the memory of its text.
 MOST_VALUES: Final = 500_000
 _FIRST_FINAL_STATUS: Final = 200  # those below announce another response
 _ERRNO: Final = re.compile(r"\[Errno ([0-9]+)\]")

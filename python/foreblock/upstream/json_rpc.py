@@ -198,8 +198,8 @@ Results = dict[int, Raw | RefusedAnswer]
 def results(status: int, body: bytes, ids: Sequence[int]) -> Results:
     """The result or the refusal of each id; a refusal of the whole is raised.
 
-    A single request has its answer as an object, more of them as a list in any order. Where an
-    answer of a batch has the id of another, both are refused, and the rest is taken.
+    A single request has its response as an object, more of them as a list in any order. Where a
+    response of a batch has the id of another, both are refused, and the rest is taken.
     """
     refusal = of_status(status)
     if refusal is not None:

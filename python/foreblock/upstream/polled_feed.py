@@ -27,7 +27,7 @@ from foreblock.upstream.json_rpc import RefusalKind, is_null, refuse
 PREFIX: Final = "poll+"
 INTERVAL: Final = 0.1  # seconds between two polls: two for each flashblock of 200 ms
 LOOKS_SHARE: Final = 1 / 3  # of a budget that pays for state too
-SECONDS: Final = 2.0  # for one answer
+SECONDS: Final = 2.0  # for one response
 _WAITS: Final = Waits(0.25, 5.0)
 _CALL: Final = ("eth_getBlockByNumber", ["pending", True])
 # What a pending block may lack.

@@ -33,7 +33,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,3}")
 
 
 def shown_snapshot(headers: Mapping[str, str]) -> str:
-    """The snapshot that an answer is of; empty for other servers."""
+    """The snapshot that a response is of; empty for other servers."""
     return _value(headers, SNAPSHOT)
 
 
@@ -56,7 +56,7 @@ class ShownCommit:
         return {MIN_COMMIT: str(self.highest)} if self.highest else {}
 
     def see(self, headers: Mapping[str, str]) -> None:
-        """Take note of the snapshot of an answer."""
+        """Take note of the snapshot of a response."""
         self.highest = max(self.highest, shown_commit(shown_snapshot(headers)) or 0)
 
     def give_up(self, answer: bytes) -> None:
@@ -66,7 +66,7 @@ class ShownCommit:
 
 
 def pause_before_next(status: int, headers: Mapping[str, str]) -> float | None:
-    """Seconds after which to ask again; None if this is the answer."""
+    """Seconds after which to ask again; None if this is the response."""
     if status != HTTPStatus.SERVICE_UNAVAILABLE:
         return None
     named = _value(headers, "Retry-After")
@@ -82,8 +82,8 @@ def _value(headers: Mapping[str, str], name: str) -> str:
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
-EXCERPT: Final = 200  # characters of an answer that an error message quotes
-DEEPEST: Final = 64  # nesting of an answer from an untrusted endpoint
+EXCERPT: Final = 200  # characters of a response that an error message quotes
+DEEPEST: Final = 64  # nesting of a response from an untrusted endpoint
 
 
 class Endpoint:
@@ -97,8 +97,8 @@ class Endpoint:
     ) -> None:
         """`timeout` bounds each step of an exchange, and all pauses of one request together.
 
-        `longest_answer`, in bytes, is for untrusted endpoints: it also bounds the nesting and
-        the number of values of an answer.
+        `longest_answer`, in bytes, is for untrusted endpoints: it also bounds the nesting and the
+        number of values of a response.
         """
         self.url = url
         self.shown = redact_urls(url)  # in errors, which go to logs
@@ -112,11 +112,11 @@ class Endpoint:
         self.headers: Mapping[str, str] = {}  # of the last answer to `request`
 
     def exchange(self, body: bytes) -> bytes:
-        """Post a body and return the body of the answer, also of an HTTP error with JSON."""
+        """Post a body and return the body of the response, also of an HTTP error with JSON."""
         return self.exchange_with_headers(body)[0]
 
     def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
-        """`exchange`, with the headers of the answer."""
+        """`exchange`, with the headers of the response."""
         status, answer, headers = self._post_with_deadline(body)
         if status != HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
@@ -173,7 +173,7 @@ class Endpoint:
         return reply
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
-        """Call a method. Raises `ErrorAnswer` for an error answer."""
+        """Call a method. Raises `ErrorAnswer` for an error response."""
         self._number += 1
         envelope = {
             "jsonrpc": "2.0",

@@ -39,7 +39,7 @@ class FastPathBounds(Struct, frozen=True):
 def make_fast_path(
     store: Store, bounds: FastPathBounds, meter: RequestMeter | None = None
 ) -> FastPath:
-    """A fast path on a store, without a snapshot yet; `meter` counts its answers."""
+    """A fast path on a store, without a snapshot yet; `meter` counts its responses."""
     meter = meter or RequestMeter.private()
     return FastPath(
         store,

@@ -1,7 +1,7 @@
 """One snapshot per request, and every name of a block resolved on it.
 
 A `Ledger` is a store opened for reading; a `LedgerView` is one snapshot of it, taken for one
-request or one batch and closed before the answer is sent. The heads row is turned into a
+request or one batch and closed before the response is sent. The heads row is turned into a
 `Snapshot` once per commit, which all views of that commit share.
 
 The clock is read once, when a view is taken, and only if there is a pending block: after its
@@ -92,7 +92,7 @@ class Ledger:
         clock: Clock | None = None,
         followed: bool = False,
     ) -> None:
-        """`announce` names the snapshot in a header line of each answer. Raises `NoChain`."""
+        """`announce` names the snapshot in a header line of each response. Raises `NoChain`."""
         self._store: Final = store
         self.followed: Final = followed
         self._announce: Final = announce
@@ -173,7 +173,7 @@ class Ledger:
         return StoreSpace(store.file_bytes, store.used_bytes, *store.reader_slots)
 
     def open_fast_path(self, bounds: FastPathBounds, meter: RequestMeter | None = None) -> FastPath:
-        """The fast path on snapshots of this ledger (`fast_path`); `meter` counts its answers."""
+        """The fast path on snapshots of this ledger (`fast_path`); `meter` counts its responses."""
         self.fast_path = make_fast_path(self._store, bounds, meter)
         self.observe_fast_path(self._observer)
         return self.fast_path
