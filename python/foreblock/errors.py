@@ -1147,7 +1147,7 @@ class InvalidProofData(EndpointError):
     """The upstreams gave state that their proofs do not prove."""
 
     why: str
-    template = "what upstreams gave is not proven: {why}"
+    template = "the response of an upstream is not proven: {why}"
 
 
 class NewEpoch(EndpointError):

@@ -128,7 +128,7 @@ def _base(found: Scene) -> tuple[int, int]:
 
 def _fetched_again(found: Scene) -> str:
     """The follower's report on its hot set, once it is done."""
-    said = re.search(r"hot set: .* keys known again$", _facts(found), re.MULTILINE)
+    said = re.search(r"hot set: .* keys fetched again$", _facts(found), re.MULTILINE)
     return said[0] if said else ""
 
 

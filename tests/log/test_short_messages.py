@@ -78,10 +78,10 @@ REFUSALS = [
     (decode_submission, b"\1" + bytes(19), "malformed submission: 20 bytes, at least 21"),
     (decode_submission, b"\1" + bytes(21 + LONGEST_RAW),
      f"malformed submission: a transaction of {LONGEST_RAW + 1} bytes"),
-    (decode_answer, b"", "malformed answer to a submission: it is empty"),
-    (decode_answer, ANSWER[:-1], "malformed answer to a submission: 9 bytes, at least 10"),
-    (decode_answer, ANSWER + b"x", "malformed answer to a submission: accepted, with a reason"),
-    (decode_answer, b"\1\2" + ANSWER[2:], "malformed answer to a submission: status 2"),
+    (decode_answer, b"", "malformed reply to a submission: it is empty"),
+    (decode_answer, ANSWER[:-1], "malformed reply to a submission: 9 bytes, at least 10"),
+    (decode_answer, ANSWER + b"x", "malformed reply to a submission: accepted, with a reason"),
+    (decode_answer, b"\1\2" + ANSWER[2:], "malformed reply to a submission: status 2"),
     (decode_hint, bytes(27), "malformed nonce hint: 27 bytes, not 28"),
 ]  # fmt: skip
 

@@ -104,7 +104,7 @@ BAD: list[tuple[object, str]] = [
     ({"blockNumber": "pending", "flashblockIndex": "0x1"},
      "$.flashblockIndex: goes with a block number, not with a tag"),
     ({"blockHash": FIRST_HASH, "flashblockIndex": "0x1"},
-     "$.flashblockIndex: goes with blockNumber; a hash says it all"),
+     "$.flashblockIndex: is allowed with blockNumber only"),
     ({"blockNumber": "0x1", "flashblockIndex": "1"},
      "$.flashblockIndex: hex string without 0x prefix"),
     ({"blockNumber": "0x1", "flashblockIndex": 1},

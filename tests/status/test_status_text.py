@@ -103,8 +103,8 @@ def test_a_followed_chain_shows_its_state_audit_and_upstreams() -> None:
         "unproven values are refused for now; last: slot 0x2",
         "upstream: https://a: geth, proves state, 10 requests, 40 units, 250 ms, rests for 2.0 s, "
         "paused for 0.5 s, add units; refused: rate limited 2",
-        "roots: 812 computed, the last of block 1043; 17 proofs asked for, 0 times in vain",
-        "hot set: 212 accounts with 29 slots; 200 of 226 keys known again so far",
+        "roots: 812 computed, the last of block 1043; 17 proofs requested, 0 requests failed",
+        "hot set: 212 accounts with 29 slots; 200 of 226 keys fetched again so far",
         "templates: of 8 kinds of calls",
     ]
 

@@ -81,7 +81,7 @@ def test_without_proofs_there_is_trust_only() -> None:
         check(await fetch(fetcher))
 
     async def proven(fetcher: Fetcher, _: list[ToyNode]) -> None:
-        with pytest.raises(NoUpstream, match="it cannot say that"):
+        with pytest.raises(NoUpstream, match="it cannot serve these keys"):
             await fetch(fetcher, StateKeys(frozenset({A})))
 
     fetching(trusted, ToyNode(proofs=None))

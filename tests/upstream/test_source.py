@@ -303,7 +303,7 @@ def test_an_endpoint_that_drips_is_cut_off() -> None:
         with dripping() as url:
             async with filling(url, Filled(GENESIS), options) as source:
                 await until(lambda: source.failures >= 2)
-                assert source.last_error.endswith("no answer in 0.05 s")
+                assert source.last_error.endswith("no response in 0.05 s")
 
     run(body)
 

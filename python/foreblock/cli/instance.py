@@ -250,7 +250,7 @@ def _network(name: str, url: str, endpoint: Endpoint) -> FoundNetwork:
         reading = None
     status = parse_status(_get(endpoint, *READINESS)[1])
     if reading is None and status is None:
-        raise NotAnAnswer(url, "it answers neither for blocks nor for /readyz")
+        raise NotAnAnswer(url, "it serves neither blocks nor /readyz")
     oldest = _member(_request(endpoint, "eth_capabilities"), "state", "oldestBlock")
     found = FoundNetwork(
         name=name,

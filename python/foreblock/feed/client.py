@@ -45,7 +45,7 @@ FRAMES_PER_TURN: Final = 64
 
 LONG_HANDSHAKE: Final = "a handshake of more than {} bytes"
 CONTROL_FRAMES: Final = "more than {} control frames a second"
-UNREAD: Final = "does not read the answers to its pings"
+UNREAD: Final = "does not read the responses to its pings"
 
 
 class FeedConnection(ClientConnection):

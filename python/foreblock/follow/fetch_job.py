@@ -78,7 +78,7 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
             why = str(refused[0][1])
             may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
         elif not requests:
-            return AttemptOutcome(found, why or "it cannot say that", may_change)
+            return AttemptOutcome(found, why or "it cannot serve these keys", may_change)
         # If blocks below the tip are proven, a missing state is one of some keys only.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]

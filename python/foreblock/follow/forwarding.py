@@ -70,9 +70,9 @@ def read_sent(status: int, body: bytes, transaction_hash: bytes) -> SentAnswer:
     try:
         found = parse_hash(msgspec.json.decode(result))
     except (ValueError, msgspec.MsgspecError):
-        return SentAnswer(SentOutcome.UNKNOWN, "the answer is no hash")
+        return SentAnswer(SentOutcome.UNKNOWN, "the response is not a hash")
     if found != transaction_hash:
-        return SentAnswer(SentOutcome.UNKNOWN, "the answer is the hash of another transaction")
+        return SentAnswer(SentOutcome.UNKNOWN, "the response is the hash of another transaction")
     return SentAnswer(SentOutcome.TAKEN)
 
 

@@ -212,7 +212,7 @@ class FollowNetwork(FeedNetwork):
         refused = await self._fetcher.probe()
         proves = any(each.status().can_prove for each in self._fetcher.upstreams)
         if self._learner.proven and not refused and not proves:
-            log.warning("state_not_proven", why="no upstream answers eth_getProof")
+            log.warning("state_not_proven", why="no upstream serves eth_getProof")
 
     def executed(self) -> ExecutedBlocks:
         """The blocks whose roots prove something."""

@@ -138,7 +138,7 @@ async def _probe(upstreams: Sequence[StateUpstream], seconds: float | None) -> l
         if isinstance(each, RefusedAnswer):
             reasons.append(f"{upstream.shown}: {each}")
         elif isinstance(each, asyncio.CancelledError):
-            reasons.append(f"{upstream.shown}: no answer yet")
+            reasons.append(f"{upstream.shown}: no response yet")
         elif isinstance(each, BaseException):
             raise each
     return reasons
@@ -152,7 +152,7 @@ def trust_of(follow: FollowSettings, upstreams: Sequence[StateUpstream]) -> Trus
     if not follow.trust_fallback:
         why = "no upstream proves state (eth_getProof); choose trusted, or set trust_fallback"
         raise BadSetting("trust", why)
-    log.warning("state_not_proven", why="no upstream answers eth_getProof")
+    log.warning("state_not_proven", why="no upstream serves eth_getProof")
     return "trusted"
 
 

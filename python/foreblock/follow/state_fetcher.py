@@ -463,7 +463,7 @@ def _check_claims(proof: ClaimedProof, account: Account | None, values: Sequence
         shown = (account.nonce, account.balance, account.code_hash)
         is_same = shown == (said.nonce, said.balance, said.code_hash)
     if not is_same or list(values) != [each.value for each in proof.slots]:
-        raise BadProof(f"0x{proof.address.hex()}: its nodes prove other values than it says")
+        raise BadProof(f"0x{proof.address.hex()}: its nodes prove other values than it claims")
 
 
 def _unproven(found: FetchResult, true: FetchResult, untrue: Collection[bytes]) -> FetchResult:

@@ -267,7 +267,7 @@ class Appender:
         if found is None:
             raise LogUnreachable(f"sequence {last} is not there yet")
         if found.message.link != decode_header(lost.parts[0]).previous:
-            raise ForkedLog(last, "its end is not what this node has appended")
+            raise ForkedLog(last, "its end is not the commit that this node appended")
 
     def _log_waiting(self, commit: OutgoingCommit) -> None:
         """Log once for each append that it takes long."""

@@ -136,7 +136,7 @@ class StreamReader:
             async with asyncio.timeout(_SECONDS):
                 message = await self._answers.get()
         except TimeoutError:
-            raise LogUnreachable("the stream does not answer") from None
+            raise LogUnreachable("the stream does not respond") from None
         if message is None:
             raise LogUnreachable("the connection was lost")
         headers = message.headers or {}
@@ -145,7 +145,7 @@ class StreamReader:
         status = headers.get("Status", "")
         if status in {_END, _NOTHING}:
             return None
-        raise LogUnreachable(f"the stream answers with status {status or 'none'}")
+        raise LogUnreachable(f"the stream responds with status {status or 'none'}")
 
 
 ReadEntry = Callable[[int], Awaitable[StreamEntry | None]]
@@ -184,7 +184,7 @@ async def find_place(
     if lowest is not None:
         return _before(position, lowest, has_more=highest is not None)
     if highest is not None and highest.message.epoch > position.epoch:
-        raise ForkedLog(highest.last, "a newer writer has gone on before the end of this store")
+        raise ForkedLog(highest.last, "a newer writer continued before the end of this store")
     return None
 
 

@@ -155,4 +155,4 @@ def read_answer(data: bytes) -> ApiAnswer:
     try:
         return ApiAnswer(msgspec.json.decode(data, type=dict[str, Any]))
     except msgspec.MsgspecError as why:
-        raise LogUnreachable(f"not an answer of JetStream: {why}") from None
+        raise LogUnreachable(f"not a response of JetStream: {why}") from None

@@ -64,7 +64,7 @@ def decode_submission(data: bytes) -> ForwardedTransaction:
 
 def decode_answer(data: bytes) -> ForwardedAnswer:
     """Raises `MalformedLogMessage` or `NewerLogFormat`."""
-    what = "answer to a submission"
+    what = "reply to a submission"
     _check(what, data, ANSWER.size)
     _, status, nonce = ANSWER.unpack_from(data)
     reason = data[ANSWER.size :]

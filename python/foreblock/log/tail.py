@@ -285,7 +285,7 @@ class LogTail:
 
     async def _locate(self) -> None:
         if not await self.relocate():
-            raise LogUnreachable("the stream ends before what was applied")
+            raise LogUnreachable("the stream ends before the last applied commit")
 
     async def relocate(self) -> bool:
         """Find the last commit in the stream; false if the stream ends before it."""

@@ -200,7 +200,7 @@ def _read_object(value: BlockObject, argument: int) -> BlockId:
         refuse(argument, "", "cannot specify both blockHash and blockNumber, choose one")
     if value.block_hash is not None:
         if value.flashblock_index is not None:
-            refuse(argument, "$.flashblockIndex", "goes with blockNumber; a hash says it all")
+            refuse(argument, "$.flashblockIndex", "is allowed with blockNumber only")
         block_hash = hash32(value.block_hash, argument, "$.blockHash")
         return ByHash(block_hash, require_canonical=bool(value.require_canonical))
     if value.block_number is None:

@@ -183,7 +183,7 @@ STORE_FREE_BYTES: Final = _gauge(
     "store_free_bytes", "Bytes of free pages in the store's file.", *NETWORK
 )
 STORE_READERS: Final = _gauge(
-    "store_reader_slots_used", "Slots for readers of the store that were taken so far.", *NETWORK
+    "store_reader_slots_used", "Slots for readers of the store, used so far.", *NETWORK
 )
 STORE_READERS_MOST: Final = _gauge(
     "store_reader_slots", "Slots for readers of the store.", *NETWORK

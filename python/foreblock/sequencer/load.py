@@ -94,7 +94,7 @@ class Load:
         return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps
 
     def start_again(self) -> None:
-        """Forget what was signed: the chain was taken back, and nonces with it."""
+        """Forget what was signed: the chain was rewound, and nonces with it."""
         self.ready.clear()
         self._nonces.clear()
 

@@ -178,7 +178,7 @@ class SyncLimits:
 
     timeout: float = setting(
         20.0,
-        "wait of eth_sendRawTransactionSync if the request gives none",
+        "wait of eth_sendRawTransactionSync if the request has none",
         "SECONDS",
         least=0.001,
     )

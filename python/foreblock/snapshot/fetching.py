@@ -204,7 +204,7 @@ def _check(store: Store, header: SnapshotHeader, needed: int) -> Taken:
             number, block_hash = heads.latest
             view.state(number)
             if read_header(view, number)[0].hash != block_hash:
-                raise UnfitSnapshot(f"block {number} is not what the heads say")
+                raise UnfitSnapshot(f"block {number} does not match the heads")
     return Taken(heads.commit, row.epoch, row.sequence, 0)
 
 

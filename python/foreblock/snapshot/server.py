@@ -122,7 +122,7 @@ class SnapshotServer:
     def _answer(self, client: socket.socket) -> None:
         name = _requested_name(_read_head(client))
         if name is None:
-            _refuse(client, HTTPStatus.METHOD_NOT_ALLOWED, "GET /NETWORK is all that is here")
+            _refuse(client, HTTPStatus.METHOD_NOT_ALLOWED, "only GET /NETWORK is served")
         elif not self._turn.acquire(timeout=TURN_SECONDS):
             _refuse(client, HTTPStatus.SERVICE_UNAVAILABLE, "another snapshot is being sent")
         else:

@@ -202,7 +202,7 @@ def _follow(follow: FollowStatus) -> Iterator[Detail]:
         "roots",
         (
             f"{roots.computed} computed, the last of block {roots.last}; "
-            f"{roots.requested} proofs asked for, {roots.refused} times in vain"
+            f"{roots.requested} proofs requested, {roots.refused} requests failed"
             if roots.computed
             else "none computed"
         ),
@@ -246,4 +246,4 @@ def _working_set(found: WorkingSetStatus) -> str:
     if not found.wanted:
         return size
     so_far = " so far" if found.is_fetching else ""
-    return f"{size}; {found.known} of {found.wanted} keys known again{so_far}"
+    return f"{size}; {found.known} of {found.wanted} keys fetched again{so_far}"

@@ -396,7 +396,7 @@ class CanonicalSource:
             async with asyncio.timeout(self._options.timeout):
                 return await reading
         except TimeoutError:
-            raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s") from None
+            raise Unreachable(self.url, f"no response in {self._options.timeout:g} s") from None
 
     def _close(self) -> None:
         self._blocks.close()

@@ -259,7 +259,7 @@ class Upstream:
     def dropped(self, seconds: float) -> None:
         """Another was faster; this one has failed only if it took far too long."""
         if seconds > TOO_SLOW * self.durations.hedge_after:
-            self._failed(refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:.1f} s"))
+            self._failed(refuse(RefusalKind.UNREACHABLE, f"no response in {seconds:.1f} s"))
         else:
             self.circuit.dropped()
 

@@ -146,7 +146,7 @@ class Connections:
                 send = partial(self._send, self._server.post(body))
                 return await self._server.exchange(self._take_idle(), send)
         except TimeoutError:
-            raise refuse(RefusalKind.UNREACHABLE, f"no answer in {seconds:g} s") from None
+            raise refuse(RefusalKind.UNREACHABLE, f"no response in {seconds:g} s") from None
         except (OSError, EOFError) as failure:
             raise refuse(RefusalKind.UNREACHABLE, self.hide(reason_of(failure))) from None
         finally:

@@ -93,7 +93,7 @@ def refusals(given: Mapping[str, str]) -> Iterator[str]:
         if one in given and other not in given:
             yield f"{_flag(one)} needs {_flag(other)}"
     if given.get("network") not in {None, "ethereum", "optimism"}:
-        yield f"--network: {given['network']} is not here; there are ethereum and optimism"
+        yield f"--network: {given['network']} is not supported; choose ethereum or optimism"
 
 
 def _flag(key: str) -> str:

@@ -121,7 +121,7 @@ def _remarks(found: Answers) -> Iterator[str]:
                 f"it got {got:.2f} of its core, {idle:.2f} was idle"
             )
     for each in found.wrong:
-        yield f"not measured, since the answer was not the right one: {each}"
+        yield f"not measured, because the response was wrong: {each}"
 
 
 def _number(value: float) -> str:
@@ -188,7 +188,7 @@ def print_counts(
         console.print(f"{name:<10} {value}", highlight=False)
     console.print(_counts_table(asked, found))
     for each in found.wrong:
-        console.print(f"not counted, since the answer was not the right one: {each}")
+        console.print(f"not counted, because the response was wrong: {each}")
 
 
 def _counts_table(asked: list[Question], found: Instructions) -> Table:

@@ -49,7 +49,7 @@ from foreblock.ledger.storage.partials import EmptyTail
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Base, Flashblock, FlashblockId, Header
 
-ABANDONED: Final = "the chain was taken back"
+ABANDONED: Final = "the chain was rewound"
 LONG: Final = 16  # sealed blocks, from which on a run is folded with its commit
 FEW_NODES: Final = 512  # of the tries of a block, which may stay in memory
 

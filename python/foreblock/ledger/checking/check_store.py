@@ -190,7 +190,7 @@ def _check_rows(
     view: View, block: int, number: int, partial: Partial, row: PartialRow
 ) -> Iterator[str]:
     if row.header.hash != partial.hash:
-        yield f"partial {number} has another header than its hash says"
+        yield f"partial {number} has a header that does not match its hash"
         return
     if row.header.parent_hash != partial.parent_hash:
         yield f"partial {number} has another parent than its header"

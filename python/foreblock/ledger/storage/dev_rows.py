@@ -64,7 +64,7 @@ class DevState(Struct, frozen=True, array_like=True):
     impersonates_all: bool = False
     next_snapshot: int = 0
     faults: tuple[str, ...] = ()
-    branches: int = 0  # how often the chain was taken back, for payload ids
+    branches: int = 0  # how often the chain was rewound, for payload ids
     first_edit: int | None = None  # the block in which a state was first set by hand
     # Whether is printed what happens, and what transactions call; none is as the settings say.
     prints: bool | None = None

@@ -95,7 +95,7 @@ TRACES: Final[dict[str, Schema]] = {
         },
         "required": ["pc", "op", "gas", "gasCost", "depth"],
     },
-    "NamedTrace": {"type": "object", "title": "as the tracer that was named gives it"},
+    "NamedTrace": {"type": "object", "title": "in the form of the chosen tracer"},
     "TransactionTrace": record("", "txHash:Hash result:Trace error:Text"),
     "FlatTrace": {
         "type": "object",

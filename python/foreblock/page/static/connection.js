@@ -147,7 +147,7 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.waiting.delete(id);
-        reject(new Error(`no answer in ${TIMEOUT / 1000} s`));
+        reject(new Error(`no response in ${TIMEOUT / 1000} s`));
       }, TIMEOUT);
       this.waiting.set(id, { resolve, reject, timer });
       this.socket.send(text);

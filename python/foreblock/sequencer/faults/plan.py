@@ -107,7 +107,7 @@ class ChainFaults:
         self._to_feed(self._faults)
 
     def forget(self) -> None:
-        """Forget where faults have happened: the chain was taken back."""
+        """Forget where faults have happened: the chain was rewound."""
         self._struck.clear()
 
     def happens(self, kind: FaultKind, block: int, index: int) -> bool:
