@@ -1,5 +1,5 @@
-// Contract ABI, as Solidity's specification has it: signatures as people write them, arguments
-// as text, values to bytes and back. No hashing: the service does that (`web3_sha3`).
+// The contract ABI of Solidity: parse signatures, encode arguments from text, decode values.
+// No hashing: the service does that (`web3_sha3`).
 
 const WORD = 64; // hex digits
 const MOST_ITEMS = 10_000;
@@ -60,7 +60,7 @@ function elementary(word, text) {
   throw new Error(`not a type: ${text.trim()}`);
 }
 
-/** The parts between commas that are in no bracket and in no quotes. */
+/** The parts between commas outside of brackets and quotes. */
 export function split(text) {
   const parts = [];
   let depth = 0, quote = "", part = "";
@@ -170,10 +170,10 @@ function inner(text, type) {
 
 // Bytes to values.
 
-// Lists may share their items, so that little data has very many.
+// Lists may share their items, so little data can have very many.
 let left = 0;
 
-/** Values of data with 0x: bigints, booleans, texts, lists. Throws where it is too short. */
+/** Values of data with 0x: bigints, booleans, texts, lists. Throws if the data is too short. */
 export function decode(types, data) {
   left = MOST_ITEMS;
   return decodeAt(types, data.slice(2), 0);

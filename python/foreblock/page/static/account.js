@@ -1,4 +1,4 @@
-// An account at latest and at pending, side by side, and its last transactions where they are indexed.
+// An account at latest and at pending, side by side, and its last transactions if they are indexed.
 
 import { copyable, el, facts, show } from "./dom.js";
 import { bytes, decimal, ether, grouped, number, short } from "./format.js";

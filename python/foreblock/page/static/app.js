@@ -1,4 +1,4 @@
-// The page: finds the networks of the service, and shows what the address after # names.
+// The page: finds the networks of the service, and shows the view that the address after # names.
 
 import { showAccount } from "./account.js";
 import { showBlock } from "./block.js";
@@ -79,7 +79,7 @@ async function search(event) {
   }
 }
 
-// Light and dark: the system's, until somebody chooses.
+// Light and dark: the system's, until the user chooses.
 
 function switchTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -92,7 +92,7 @@ function remember(name, value) {
   try {
     localStorage.setItem(`foreblock.${name}`, value);
   } catch {
-    // Storage may be forbidden; then it is forgotten.
+    // Storage may be forbidden; then the choice is not kept.
   }
 }
 
@@ -105,7 +105,7 @@ function restoreTheme() {
   }
 }
 
-/** A page that nobody sees costs the service nothing. */
+/** Disconnect while the page is hidden. */
 function watchVisibility() {
   let timer = 0;
   document.addEventListener("visibilitychange", () => {

@@ -1,4 +1,4 @@
-// A block, sealed, in progress or as one of its flashblocks left it.
+// A block: sealed, in progress, or after one of its flashblocks.
 
 import { copyable, el, facts, show } from "./dom.js";
 import { clock, compact, duration, ether, gwei, grouped, hex, number, plural, share, short } from "./format.js";
@@ -6,7 +6,7 @@ import { heading, link, missing } from "./sheet.js";
 
 const PAGE = 100; // transactions
 
-/** What to ask for: a number, `N.i` for a flashblock, a hash or a name. */
+/** The block parameter: a number, `N.i` for a flashblock, a hash or a tag. */
 function parameter(network, id) {
   if (/^0x[0-9a-f]{64}$/i.test(id)) return id;
   const [, block, index] = /^(\d+)(?:\.(\d+))?$/.exec(id) ?? [];
@@ -25,7 +25,7 @@ export async function showBlock(sheet, network, id) {
   const index = typeof wanted === "object" ? number(wanted.flashblockIndex) : null;
   const at = number(block.number), sealed = index === null && network.isSealed(at);
   const known = await network.flashblockCounts(hex(at)).catch(() => []);
-  // Flashblocks that came after the answer are left to the next one.
+  // Flashblocks that arrived after the response are left to the next one.
   const counts = index === null ? known.filter((count) => count <= block.transactions.length) : known;
   const seconds = Math.max(0, Date.now() / 1000 - number(block.timestamp));
   show(sheet,

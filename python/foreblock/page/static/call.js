@@ -1,4 +1,4 @@
-// A form for calls and simulations: signatures as people write them, results decoded.
+// A form for calls and simulations with readable signatures and decoded results.
 
 import { canonical, decode, encode, parseSignature, split } from "./abi.js";
 import { el, facts, show } from "./dom.js";
@@ -61,7 +61,7 @@ function makeCall(calls, to) {
 
 const parameter = (text) => (/^\d+$/.test(text.trim()) ? hex(text.trim()) : text.trim() || "latest");
 
-/** A call as JSON-RPC has it, and the signature to read its result with. */
+/** The JSON-RPC parameters of a call, and the signature that decodes its result. */
 async function read(network, fieldset) {
   const text = (name) => fieldset.querySelector(`[name=${name}]`).value.trim();
   const request = {};
@@ -114,7 +114,7 @@ function simulated(network, { status, gasUsed, returnData, error, logs: all }, s
     moved.map((text) => el("p", { class: "moved" }, text)), events.length ? logs(network, events) : null);
 }
 
-/** Decoded values, or the data where it is not what the signature says. */
+/** Decoded values, or the data if it does not match the signature. */
 function returned(signature, data) {
   if (!signature?.outputs.length) return el("pre", {}, data === "0x" ? "nothing" : data);
   try {

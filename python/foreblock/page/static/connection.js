@@ -1,7 +1,7 @@
-// JSON-RPC with one network: over WebSocket, and over HTTP where WebSocket does not work.
+// JSON-RPC with one network: over WebSocket, or over HTTP if WebSocket does not work.
 //
-// A lost connection is opened again, after 0.25 to 4 seconds, for as long as the page is there.
-// After each opening the owner starts afresh (`opened`), because it may have missed anything.
+// A lost connection is opened again after 0.25 to 4 seconds, as long as the page is open. After each
+// opening the owner reads everything again (`opened`), because it may have missed events.
 
 const TIMEOUT = 15_000;
 const SHORTEST_WAIT = 250, LONGEST_WAIT = 4_000;
@@ -17,7 +17,7 @@ export class RpcError extends Error {
 }
 
 export class Connection {
-  /** `http` is empty where the address is of another origin, which HTTP cannot read. */
+  /** `http` is empty if the address has another origin, which HTTP cannot read. */
   constructor(socket, http, owner) {
     Object.assign(this, { address: socket, http, owner });
     this.state = "connecting";

@@ -30,7 +30,7 @@ export function show(node, ...children) {
   return node;
 }
 
-/** Set a text if it differs, so that nothing is laid out again for nothing. */
+/** Set a text if it differs, to avoid a needless layout. */
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -1,7 +1,7 @@
-// How a network is followed: by subscription, or by questions over HTTP.
+// Follow a network: by subscription, or by requests over HTTP.
 //
-// A notification of a flashblock says what it brought: its index, the header of the block so far,
-// and its newest transactions. So it stays short however large the block is.
+// A notification of a flashblock has its index, the header of the block so far, and its newest
+// transactions, so it stays short however large the block is.
 
 import { RpcError } from "./connection.js";
 import { hex, number } from "./format.js";
@@ -39,7 +39,7 @@ async function poll(network, round) {
   }
 }
 
-/** Ask once for the block in progress, and for the flashblocks that may have come. */
+/** Request the block in progress once, and the flashblocks since the last request. */
 async function look(network) {
   const known = network.blocks.get(network.pending), last = known?.flashblocks.at(-1)?.index ?? -1;
   const pins = known ? Array.from({ length: NEXT }, (_, at) => pin(hex(known.number), last + 1 + at)) : [];
@@ -59,12 +59,12 @@ async function look(network) {
   await describe(network);
 }
 
-/** Whether a block in progress is the known one with more: same parent, and the same beginning. */
+/** True if a block in progress extends the known one: same parent, same beginning. */
 const isGrown = (known, header) =>
   known.number === number(header.number) && known.parent === header.parentHash &&
   header.transactions.length >= known.transactions && header.transactions[known.transactions - 1] === known.lastHash;
 
-/** Ask for what is shown of the newest transactions, of which only the hashes are known. */
+/** Request the shown fields of the newest transactions, whose hashes only are known. */
 async function describe(network) {
   const bare = network.recent.filter((each) => each.from === undefined).slice(0, NEWEST);
   if (!bare.length) return;
@@ -80,7 +80,7 @@ async function describe(network) {
 const pin = (blockNumber, index) =>
   ["eth_getBlockTransactionCountByNumber", { blockNumber, flashblockIndex: hex(index) }];
 
-/** The counts before the first that is none. */
+/** The counts before the first missing one. */
 function before(counts) {
   const end = counts.findIndex((each) => each instanceof RpcError || each === null);
   return (end < 0 ? counts : counts.slice(0, end)).map(number);

@@ -1,4 +1,4 @@
-// Values of JSON-RPC as people read them.
+// Values of JSON-RPC in readable form.
 
 export const number = (hex) => (hex === null || hex === undefined ? null : Number(hex));
 export const grouped = (value) => Number(value).toLocaleString("en-US");
@@ -26,7 +26,7 @@ export function trim(value) {
   return size >= 10 ? value.toFixed(1) : size >= 0.01 ? value.toFixed(2) : size ? value.toPrecision(2) : "0";
 }
 
-/** Wei as a decimal number of a unit, exactly; `most` decimals where that is enough. */
+/** Wei as a decimal number of a unit, with at most `most` decimals. */
 export function decimal(wei, decimals = 18, most = decimals) {
   const value = BigInt(wei), sign = value < 0n ? "-" : "", size = value < 0n ? -value : value;
   const one = 10n ** BigInt(decimals);
@@ -40,7 +40,7 @@ export function decimal(wei, decimals = 18, most = decimals) {
 export const ether = (wei, most = 18) => `${decimal(wei, 18, most)} ETH`;
 export const gwei = (wei) => `${trim(Number(wei) / 1e9)} gwei`;
 
-/** A decimal number of ether as wei. Throws where it is none. */
+/** A decimal number of ether as wei. Throws if it is not a number. */
 export function wei(text) {
   const parts = /^\s*(\d*)(?:\.(\d{0,18}))?\s*$/.exec(text.replace(/[,_]/g, ""));
   if (!parts || !(parts[1] || parts[2])) throw new Error(`not an amount of ether: ${text}`);

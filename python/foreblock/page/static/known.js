@@ -1,4 +1,4 @@
-// What is known of calls, events and errors without being asked: names of common interfaces.
+// Names of the calls, events and errors of common interfaces.
 
 import { decode, parseSignature } from "./abi.js";
 import { decimal, ether, short } from "./format.js";
@@ -34,7 +34,7 @@ export const SIGNATURES = [
   "approve(address,uint256) returns (bool)", "getBlockNumber() returns (uint256)",
 ];
 
-/** The reason of a revert as a text, from what was returned. */
+/** The reason of a revert as a text, from the returned data. */
 export function revertReason(data) {
   if (!data || data === "0x") return "without a reason";
   try {
@@ -44,7 +44,7 @@ export function revertReason(data) {
       return `panic 0x${code.toString(16).padStart(2, "0")}: ${PANICS[Number(code)] ?? "unknown"}`;
     }
   } catch {
-    // Not what it seemed.
+    // The data does not decode.
   }
   return data.length >= 10 ? `error ${data.slice(0, 10)} with ${(data.length - 10) / 2} bytes` : `data ${data}`;
 }
@@ -91,13 +91,13 @@ export function written(type, value) {
   }
 }
 
-/** A large number with the 18 decimals that most tokens have, or nothing. */
+/** A large number with the 18 decimals that most tokens have, or an empty text. */
 export function scaled(type, value) {
   if (type.kind !== "uint" || value < 10n ** 13n || value >= 1n << 128n) return "";
   return `≈ ${decimal(value, 18, 6)} with 18 decimals`;
 }
 
-/** Who moves what, for logs of traced ether (eth_simulateV1 with traceTransfers). */
+/** The transfers in logs of traced ether (eth_simulateV1 with traceTransfers). */
 export function etherMoved(log) {
   if (log.address !== "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee") return null;
   const end = (topic) => "0x" + topic.slice(26);

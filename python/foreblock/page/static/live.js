@@ -1,4 +1,4 @@
-// One network as a column: what it is, its time line, its charts, blocks and transactions.
+// One network as a column: its head, time line, charts, blocks and transactions.
 
 import { makeCharts } from "./charts.js";
 import { el, keyed, say, show } from "./dom.js";
@@ -55,14 +55,14 @@ export function makeColumn(network) {
   };
   let listedAt = 0;
   const drawTransactions = () => {
-    // What a pointer is at stays there.
+    // The row under the pointer stays in place.
     if (transactions.matches(":hover") || performance.now() - listedAt < LEAST) return;
     listedAt = performance.now();
     none.hidden = network.recent.length > 0;
     keyed(transactions, network.recent.slice(0, TRANSACTIONS), (each) => each.hash,
       (each) => transactionRow(network, each), (row, each) => mark(row, network, each));
   };
-  // Many events are drawn once, when the browser is about to: a slow one does not fall behind.
+  // Many events are drawn in one frame, so a slow browser does not fall behind.
   const due = new Set();
   const draw = () => {
     const [all, sealed, second] = ["state", "sealed", "second"].map((what) => due.has(what));
@@ -112,7 +112,7 @@ function transactionRow(network, each) {
   return row;
 }
 
-/** What may change or become known about a transaction in the list. */
+/** The fields of a listed transaction that may change or become known. */
 function mark(row, network, each) {
   const [, , way, value] = row.children;
   row.classList.toggle("sealed", network.isSealed(each.block));

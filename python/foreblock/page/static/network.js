@@ -1,8 +1,8 @@
-// What the page knows of one network: its last blocks, how they grew, and rates over minutes.
+// The state of one network: its last blocks, how they grew, and rates over minutes.
 //
 // Everything is bounded, whatever the chain does: blocks, flashblocks of a block, transactions
-// and seconds. Events (`change`) say what to draw again: "state", "flashblock", "sealed", "second".
-// How it hears of them is in following.js.
+// and seconds. Events (`change`) name what to draw again: "state", "flashblock", "sealed", "second".
+// following.js receives them.
 
 import { Connection, RpcError } from "./connection.js";
 import { flashblockCounts, follow } from "./following.js";
@@ -68,7 +68,7 @@ export class Network extends EventTarget {
       await this.#load();
       if (round === this.round) await follow(this, state, round);
     } catch {
-      // The connection ended meanwhile; the next one begins anew.
+      // The connection has ended; the next one starts again.
     }
     this.changed("state");
   }
@@ -118,7 +118,7 @@ export class Network extends EventTarget {
     return block;
   }
 
-  /** Find the flashblocks of a block in progress that came before the page did. */
+  /** Find the flashblocks of a block in progress that are older than the page. */
   async #resume(header) {
     const counts = await this.flashblockCounts(header.number);
     const block = this.#keep(header, header.transactions.length);
@@ -131,7 +131,7 @@ export class Network extends EventTarget {
 
   /**
    * The block in progress has grown by `steps`, its new flashblocks as { index, count, gas }. Those
-   * that were known from the first of them on are taken back. `newest` are transactions.
+   * known from the first of them on are removed. `newest` are transactions.
    */
   flashblock(header, steps, newest) {
     const at = number(header.number), now = performance.now();
@@ -150,7 +150,7 @@ export class Network extends EventTarget {
     this.changed("flashblock");
   }
 
-  /** Some flashblocks came before the page heard of one: ask for them. */
+  /** Request flashblocks that were announced before the first known one. */
   async #recount(block) {
     const counts = await this.flashblockCounts(hex(block.number)).catch(() => []);
     if (this.blocks.get(block.number) !== block) return;
@@ -165,14 +165,14 @@ export class Network extends EventTarget {
     const at = number(header.number), known = this.blocks.get(at);
     const block = this.#keep(header, header.transactions?.length ?? known?.transactions ?? null);
     block.sealedAt = performance.now();
-    // A header does not say how many transactions there are, and the last flashblock may be lost.
+    // A header has no number of transactions, and the last flashblock may be lost.
     if (!header.transactions) this.#countTransactions(block);
     if (!known?.flashblocks.length) {
       this.counted = { gas: 0, transactions: 0 };
       this.#count(block.gasUsed, block.transactions ?? 0);
     }
     if (at <= this.latest) {
-      // A reorganisation: what was above is gone.
+      // A reorganisation: the blocks above are removed.
       for (const each of this.blocks.keys()) if (each > at && each !== this.pending) this.blocks.delete(each);
     }
     this.latest = at;
@@ -188,7 +188,7 @@ export class Network extends EventTarget {
     this.changed("sealed");
   }
 
-  /** Add what a block has gained to this second. */
+  /** Add the growth of a block to this second. */
   #count(gas, transactions) {
     this.gas = (this.gas ?? 0) + Math.max(0, gas - this.counted.gas);
     this.transactions = (this.transactions ?? 0) + Math.max(0, transactions - this.counted.transactions);
@@ -211,7 +211,7 @@ export class Network extends EventTarget {
 
   // Seconds.
 
-  /** Measure the way there and back; one at a time, and the second in which it ends has it. */
+  /** Measure a round trip, one at a time; it counts for the second in which it ends. */
   async #ping() {
     const begun = performance.now();
     this.pinging = true;

@@ -1,8 +1,8 @@
-// From what somebody types or pastes to where it is: a block, a transaction or an address.
+// Resolve a search text to the route of a block, a transaction or an address.
 
 const NAMES = ["latest", "pending", "safe", "finalized", "earliest"];
 
-/** The route of what is found, in the first network that has it. Raises with a reason. */
+/** The route in the first network that has it. Throws with a reason. */
 export async function find(text, networks) {
   const wanted = text.trim().replace(/,/g, ""), [first] = networks;
   if (!first) throw new Error("No network is connected.");

@@ -1,10 +1,10 @@
-// The sheet at the side: what all details have in common, and when they are brought up to date.
+// The sheet at the side: the frame of all details, and their updates.
 
 import { el, show } from "./dom.js";
 
 const LEAST = 350; // ms between two updates
 
-/** The head of a sheet: a title, what it belongs to, a state as [class, text], and links. */
+/** The head of a sheet: a title, its network, a state as [class, text], and links. */
 export function heading(title, network, state, ...links) {
   return el("header", {},
     el("h2", { tabindex: "-1" }, title),
@@ -25,8 +25,8 @@ export function missing(sheet, title, network, why, waits = false) {
 }
 
 /**
- * Keeps a sheet up to date: `render` draws it and says which events of the network change it.
- * One runs at a time; of what happens meanwhile only the last matters.
+ * Keeps a sheet up to date: `render` draws it and returns the events of the network that change
+ * it. One runs at a time; of the events in between only the last counts.
  */
 export class CounterFile {
   constructor(node) {
@@ -69,21 +69,21 @@ export class CounterFile {
     this.stop = () => network.removeEventListener("change", listen);
   }
 
-  /** Whether somebody has opened a part of it, or selects a text in it. */
+  /** True if the user has opened a part of it, or selects a text in it. */
   #isRead() {
     const selection = document.getSelection();
     const selects = selection && !selection.isCollapsed && this.node.contains(selection.anchorNode);
     return selects || this.node.querySelector("details[open]") !== null;
   }
 
-  /** Show something that is drawn once, and keeps itself. */
+  /** Show an element that is drawn once and updates itself. */
   hold(node) {
     this.#begin();
     show(this.node, node);
     node.querySelector("input, h2")?.focus({ preventScroll: true });
   }
 
-  /** Stop what was shown; it stays until something else is drawn. */
+  /** Stop updates; the element stays until another one is drawn. */
   #begin() {
     this.stop?.();
     this.stop = null;

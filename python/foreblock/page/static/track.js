@@ -1,7 +1,7 @@
-// The time line of a network: its last blocks, and in each its flashblocks as they came.
+// The time line of a network: its last blocks, and in each its flashblocks in order of arrival.
 //
-// The height of a bar is the gas of its flashblock; places that are still empty show how many
-// flashblocks the blocks before had.
+// The height of a bar is the gas of its flashblock; empty slots show how many
+// flashblocks earlier blocks had.
 
 import { el, keyed, say } from "./dom.js";
 import { compact, grouped, plural } from "./format.js";
@@ -21,14 +21,14 @@ function draw(node, network) {
     (slot, block) => update(slot, network, block, usual, scale));
 }
 
-/** What each flashblock added; a block that came whole is one. */
+/** The additions of each flashblock; a block that arrived whole is one. */
 function gains(block) {
   if (!block.flashblocks.length) return [{ index: null, transactions: block.transactions, gas: block.gasUsed }];
   const shown = block.flashblocks.slice(0, MOST_BARS);
   return shown.map((each, at) => {
     const before = shown[at - 1], transactions = each.count - (before?.count ?? 0);
     const known = each.gas !== null && (at === 0 || before.gas !== null);
-    // Of flashblocks before the page was there only transactions are known.
+    // Of flashblocks older than the page only the transactions are known.
     const gas = known ? each.gas - (before?.gas ?? 0) : (block.gasUsed * transactions) / (block.transactions || 1);
     return { index: each.index, transactions, gas: Math.max(0, gas), at: each.at, seconds: since(block, each) };
   });
@@ -52,7 +52,7 @@ function update(slot, network, block, usual, scale) {
   const found = gains(block);
   const places = sealed ? found.length : Math.max(usual, found.length);
   const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: at, empty: true });
-  // A flashblock may become known late, or take the place of another.
+  // A flashblock may become known late, or replace another one.
   keyed(bars, shown, (each) => `${each.index} ${each.empty ? "empty" : each.transactions}`,
     (each) => makeBar(network, block, each, scale), (bar, each) => size(bar, each, scale));
   label.href = `#/${network.name}/block/${block.number}`;

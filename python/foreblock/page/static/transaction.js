@@ -1,4 +1,4 @@
-// A transaction: what it did, when it was pre-confirmed, its logs, and why it failed.
+// A transaction: its effects, when it was pre-confirmed, its logs, and why it failed.
 
 import { copyable, el, facts, show } from "./dom.js";
 import { bytes, clock, ether, grouped, gwei, hex, number, share, short } from "./format.js";
@@ -43,7 +43,7 @@ export async function showTransaction(sheet, network, hash, networks = []) {
   return { live: !sealed, events: ["flashblock", "sealed", "state"] };
 }
 
-/** The network that has a transaction: where it comes, it need not be the one that was asked. */
+/** The network that has a transaction, which need not be the selected one. */
 async function holder(networks, hash) {
   for (const network of networks.filter((each) => each.ready)) {
     if (await network.ask("eth_getTransactionByHash", hash).catch(() => null)) return network;
@@ -55,7 +55,7 @@ async function failure(network, hash) {
   const data = await network.ask("ots_getTransactionError", hash).catch(() => null);
   if (data === null) return "the reason is not kept any more";
   if (data !== "0x") return revertReason(data);
-  // No data: a revert without a reason, or gas that ran out; a trace tells them apart.
+  // No data: a revert without a reason, or out of gas; a trace shows which.
   const trace = await network.ask("debug_traceTransaction", hash, { tracer: "callTracer", tracerConfig: { onlyTopCall: true } }).catch(() => null);
   return !trace?.error || trace.error === "execution reverted" ? "without a reason" : trace.error;
 }
@@ -87,7 +87,7 @@ function input(transaction) {
     el("details", { open: !call && transaction.input.length < 600 }, el("summary", {}, bytes(transaction.input)), el("pre", {}, transaction.input)));
 }
 
-/** Logs with their names where they are known. */
+/** Logs with their names if they are known. */
 export function logs(network, all) {
   if (!all.length) return el("p", { class: "quiet" }, "No logs.");
   const rest = all.length > MOST_LOGS ? el("p", { class: "quiet" }, `and ${all.length - MOST_LOGS} more`) : null;
