@@ -35,7 +35,7 @@ class SystemClock:
 
 
 class DrivenClock:
-    """A clock that stands still until it is advanced."""
+    """A clock that changes only when it is advanced."""
 
     def __init__(self, wall_ns: int = 1_700_000_000_000_000_000, monotonic_ns: int = 0) -> None:
         self._wall_ns = wall_ns

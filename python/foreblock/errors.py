@@ -202,7 +202,7 @@ class PartialState(ForeblockError):
 
 
 class StateMissing(PartialState):
-    """Keys that a read or a whole run wanted; it can be made again when they are learned."""
+    """Missing keys of a read or a whole run, which can be repeated once they are fetched."""
 
     misses: "MissingKeys"
     template = "the state is not known here: {misses}"
@@ -230,7 +230,7 @@ class ExecutionError(ForeblockError):
 
 
 class InvalidTransaction(ExecutionError):
-    """A transaction that this block must not contain; nothing of it was applied."""
+    """A transaction that this block must not contain; it was not applied."""
 
     index: int
     why: str
@@ -257,7 +257,7 @@ class TraceTooLong(ExecutionError):
 
 
 class RefusedTrace(ExecutionError):
-    """The request cannot be traced, or not in this way."""
+    """The request cannot be traced, or not with this tracer."""
 
     why: str
 
@@ -829,7 +829,7 @@ class StoreFull(StoreError):
 
 
 class DiskFull(StoreError):
-    """The disk is full; nothing of the commit was stored."""
+    """The disk is full; the commit was not made."""
 
     why: str
     template = "the disk of the store is full: {why}"
@@ -850,7 +850,7 @@ class RefusedCommit(StoreError):
 
 
 class CommitDeclined(StoreError):
-    """The last check before a commit failed; nothing of it was stored."""
+    """The last check before a commit failed; the commit was not made."""
 
     template = "the commit was declined"
 
@@ -1129,7 +1129,7 @@ class BadProof(EndpointError):
 
 
 class NoUpstream(EndpointError):
-    """No upstream gave what was wanted in time; ask again after some seconds."""
+    """No upstream responded in time; retry after some seconds."""
 
     why: str
     retry_after: int

@@ -1,6 +1,6 @@
 """A worker's end of the bus: sends calls to networks, and keeps the hints of the writer.
 
-It reconnects when the writer is gone. Meanwhile calls fail at once, and reads go on. Calls also
+It reconnects when the writer is gone. Meanwhile calls fail at once, and reads continue. Calls also
 fail at once while the writer leaves too much unread. `messages.PendingCall` decides how a call
 without a reply ends.
 """
@@ -109,7 +109,7 @@ class BusClient:
         self._task = asyncio.create_task(self._keep_connected())
 
     def connect_directly(self, server: BusServer) -> None:
-        """Connect to a writer in this process, for good."""
+        """Connect to a writer in this process, until the process ends."""
         to_server, to_client = DirectTransport(), DirectTransport()
         to_client.connect(_Incoming(self, asyncio.get_running_loop().create_future()))
         to_server.connect(server.accept(to_client))
@@ -425,7 +425,7 @@ class _Incoming(BusEnd):
 
 
 async def _receive_all(transport: asyncio.Transport) -> bool:
-    """Let the loop read what the writer has sent by now; false if that failed."""
+    """Make the loop read everything the writer has sent; false if that fails."""
     for _ in range(READ_TURNS):
         if transport.is_closing():
             return False

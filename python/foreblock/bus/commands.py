@@ -93,7 +93,7 @@ class SetMining(Command, frozen=True):
 
 
 class IncreaseTime(Command, frozen=True):
-    """Let the time of the chain run this many seconds further ahead; returns all of them."""
+    """Move the time of the chain ahead by this many seconds; returns the total."""
 
     joins_uncommitted = True
     commits_later = True
@@ -102,19 +102,19 @@ class IncreaseTime(Command, frozen=True):
 
 
 class SetTime(Command, frozen=True):
-    """Let the time of the chain be this now; returns by how much it changed."""
+    """Set the time of the chain; returns by how much it changed."""
 
     timestamp: int
 
 
 class SetNextTimestamp(Command, frozen=True):
-    """Give the block in progress this timestamp; time continues from it."""
+    """Set the timestamp of the block in progress; time continues from it."""
 
     timestamp: int
 
 
 class SetTimestampInterval(Command, frozen=True):
-    """Let each block be this many seconds after the one before; None follows the clock.
+    """Set the distance between block timestamps; None follows the clock.
 
     Returns True if a distance was set before.
     """
@@ -123,7 +123,7 @@ class SetTimestampInterval(Command, frozen=True):
 
 
 class NextBlock(Command, frozen=True):
-    """Change what the block in progress begins with; None leaves a field unchanged."""
+    """Change the base of the block in progress; None leaves a field unchanged."""
 
     base_fee: int | None = None  # of this block only
     prev_randao: bytes | None = None  # of this block only
@@ -192,7 +192,7 @@ class LoadState(Command, frozen=True):
 
 
 class TakeSnapshot(Command, frozen=True):
-    """Remember the chain as it is; returns the id of the snapshot."""
+    """Take a snapshot of the chain; returns its id."""
 
     keeps_hints = True
     joins_uncommitted = True
@@ -200,7 +200,7 @@ class TakeSnapshot(Command, frozen=True):
 
 
 class Revert(Command, frozen=True):
-    """Make the chain what it was at a snapshot; returns False if there is none."""
+    """Return the chain to a snapshot; returns False if there is none."""
 
     abandons_blocks = True
     joins_uncommitted = True
@@ -222,7 +222,7 @@ class Reset(Command, frozen=True):
 
 
 class Rollback(Command, frozen=True):
-    """Abandon this many sealed blocks, with what is in them."""
+    """Abandon this many sealed blocks with their transactions."""
 
     abandons_blocks = True
 
@@ -233,7 +233,7 @@ class Rollback(Command, frozen=True):
 
 
 class SetHead(Command, frozen=True):
-    """Abandon all sealed blocks above this one, with what is in them."""
+    """Abandon all sealed blocks above this one, with their transactions."""
 
     abandons_blocks = True
 
@@ -337,7 +337,7 @@ class Equivocate(Command, frozen=True):
 
 
 class SetFaults(Command, frozen=True):
-    """Let these faults happen from now on, each with its rate."""
+    """Inject these faults from now on, each at its rate."""
 
     keeps_hints = True
 

@@ -1,4 +1,4 @@
-"""How messages reach the other end of the bus: as frames over a socket, or as objects. No I/O.
+"""Transport of bus messages: as frames over a socket, or as objects. No I/O.
 
 A frame is a length (4 bytes, big-endian) and one message in MessagePack. A message longer than
 `LONGEST` is sent as several `MessagePart`s, and other messages may come between them.

@@ -83,7 +83,7 @@ class FeeConstants(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class AnnouncedBlocks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flashblocks of the chain; `feeds` are addresses that anybody may try."""
+    """Flashblocks of the chain; `feeds` are public addresses."""
 
     interval_ms: Annotated[int, Meta(ge=10, le=60_000)]
     sources: tuple[HttpUrl, ...]  # of these facts

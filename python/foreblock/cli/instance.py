@@ -285,7 +285,7 @@ def _with_port(url: str, port: int) -> str:
 
 
 def _get(endpoint: Endpoint, path: str, accept: str = "*/*") -> tuple[int, str]:
-    """Status and text; a server that cannot even refuse has nothing at this path."""
+    """Status and text; a server that sends no valid response has nothing at this path."""
     try:
         return endpoint.get(path, accept)
     except (Unreachable, NotAnAnswer):

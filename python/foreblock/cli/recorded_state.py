@@ -104,7 +104,7 @@ def beside(node: OfflineNode, recording: Iterable[Recorded]) -> Iterator[Recorde
 
 @contextlib.contextmanager
 def serving_node(node: OfflineNode, listen: str) -> Iterator[str]:
-    """Serve the node meanwhile; yields its URL."""
+    """Serve the node inside of this context; yields its URL."""
     from foreblock.recording.offline_node import NodeServer  # noqa: PLC0415, its library is slow
 
     (sock,) = sockets.listen(listen, 1)

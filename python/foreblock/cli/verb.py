@@ -1,7 +1,7 @@
 """Shared by all verbs: help with sections, options for output, and reports of failures.
 
-Every failure that foreblock raises on purpose ends as one line on standard error and exit code
-1. Nothing else is caught: a traceback is a defect to be reported.
+Every exception of foreblock ends as one line on standard error and exit code 1. Nothing else is
+caught: a traceback is a defect to be reported.
 """
 
 import gc
@@ -161,7 +161,7 @@ def failing_in_one_line() -> Iterator[None]:
 
 @contextmanager
 def unwinding_on_signals() -> Iterator[None]:
-    """Let the first signal to end unwind the stack, so that child processes are stopped.
+    """Make the first signal to end unwind the stack, so that child processes are stopped.
 
     The signals after it are ignored. The exit code is that of a shell: 128 plus the number.
     """

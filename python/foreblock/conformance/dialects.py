@@ -1,4 +1,4 @@
-"""Replies that a dialect promises where the published reply is another one.
+"""Expected replies of a dialect that differ from the published ones.
 
 The published replies are those of the `ethereum` dialect. `preconf` differs in six rows of its
 contract; each is one function here, from a request and the reply so far to the reply that
@@ -99,10 +99,10 @@ def failed_simulated_call(request: Json, reply: Json) -> Json:
 
 
 def zero_state_root(request: Json, reply: Json) -> Json:
-    """Simulated blocks have a zero state root, so other hashes, wherever one stands.
+    """Simulated blocks have a zero state root, and so other hashes.
 
-    A hash also stands where a call returned it, in the midst of other output, so it is
-    replaced in the text of the whole result.
+    A call may return a hash inside of other output, so hashes are replaced in the text of the whole
+    result.
     """
     if not _is_simulation(request, reply):
         return reply

@@ -80,7 +80,7 @@ class FeedConnection(ClientConnection):
         self.recv_messages.resume = self._queue_emptied
 
     def data_received(self, data: bytes) -> None:
-        """Count what was read, and parse what the limits allow."""
+        """Count the bytes that were read, and parse as many as the limits allow."""
         if self.why:
             return
         self._held = self._held[self._at :] + data
@@ -207,7 +207,7 @@ class FeedClient:
         self.last_error = ""
 
     def pause(self, seconds: float) -> None:
-        """Read nothing for this time, at most the longest wait for a connection."""
+        """Pause reading for this time, at most the longest wait for a connection."""
         seconds = min(seconds, self._options.waits.longest)
         self._waits_until_ns = self._clock.monotonic_ns() + int(seconds * SECOND_NS)
 

@@ -98,7 +98,7 @@ class Backlog:
         return len(self._sizes) < self._most_messages and unsent + size <= self._most_bytes
 
     def wrote(self, size: int) -> None:
-        """Count bytes that were written as one message."""
+        """Count the bytes of one message."""
         self._sizes.append(size)
         self._written += size
 

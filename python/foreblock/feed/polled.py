@@ -22,7 +22,7 @@ _PAYLOAD_ID_BYTES: Final = 8
 
 
 class _Job(Struct, frozen=True):
-    """The block that grows: its base, and what was announced of it."""
+    """The growing block: its base, and the announced transactions."""
 
     base: Base
     payload_id: bytes
@@ -31,7 +31,7 @@ class _Job(Struct, frozen=True):
 
 
 class PolledPending:
-    """Turns what `pending` shows into flashblocks."""
+    """Turns polled `pending` blocks into flashblocks."""
 
     def __init__(self) -> None:
         self._job: _Job | None = None

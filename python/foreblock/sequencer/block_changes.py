@@ -45,12 +45,12 @@ class BlockChanges:
     # --- Uncommitted changes -----------------------------------------------------------
 
     def mark(self) -> None:
-        """Let the next flush commit what has changed."""
+        """Commit the changes with the next flush."""
         if self._changed_at_ns is None:
             self._changed_at_ns = self._builder.clock.monotonic_ns()
 
     def retime(self) -> None:
-        """Let the block in progress begin at the time of the chain, with the next flush."""
+        """Restart the block in progress at the time of the chain, with the next flush."""
         self._is_retimed = True
         self.mark()
 
@@ -137,7 +137,7 @@ class BlockChanges:
         self._builder.reschedule()
 
     def begin_at(self, timestamp: int | None) -> None:
-        """Let the block in progress have this timestamp, or that of now."""
+        """Set the timestamp of the block in progress, by default the current one."""
         builder = self._builder
         wanted = timestamp or builder.mining.timestamp_after(builder.parent.timestamp)
         if wanted == builder.base.timestamp:

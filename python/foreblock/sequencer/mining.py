@@ -163,11 +163,11 @@ class Mining:
         return self._clock.wall_ns() // SECOND_NS
 
     def follow_time(self, timestamp: int) -> None:
-        """Let this be the time of the chain now."""
+        """Set the time of the chain."""
         self.change(offset=timestamp - self.machine_time)
 
     def catch_up_with(self, latest: Header) -> None:
-        """Let the time be that of the latest block, if that is ahead of it."""
+        """Move the time to that of the latest block, if that is ahead."""
         ahead = latest.timestamp - self.time
         if ahead > 0:
             self.change(offset=self.state.offset + ahead)

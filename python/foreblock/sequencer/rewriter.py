@@ -128,7 +128,7 @@ class Rewriter:
     # --- Snapshots ---------------------------------------------------------------------
 
     def take_snapshot(self) -> int:
-        """Remember the chain as it is; returns the id of the snapshot."""
+        """Take a snapshot of the chain; returns its id."""
         self._changes.commit_block()
         builder, mining = self._builder, self._mining
         snapshot = ChainSnapshot(
@@ -145,7 +145,7 @@ class Rewriter:
         return number
 
     def revert(self, number: int) -> bool:
-        """Make the chain what it was at a snapshot; returns False if there is none."""
+        """Return the chain to a snapshot; returns False if there is none."""
         snapshot = self.snapshots.get(number)
         if snapshot is None:
             return False

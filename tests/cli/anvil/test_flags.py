@@ -158,7 +158,7 @@ def test_flags_become_settings(started: Started, flags: str, wanted: dict[str, o
         ("--state a --dump-state b", "--state cannot be used with --dump-state"),
         ("-b never", "--block-time: 'never' is not a time"),
         ("-b 0", "--block-time: '0' is not a time"),
-        ("-n tempo", "--network: tempo is not here"),
+        ("-n tempo", "--network: tempo is not supported"),
         ("--no-such-flag", "No such option"),
     ],
 )

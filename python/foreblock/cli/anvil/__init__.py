@@ -82,7 +82,7 @@ def settings_of(given: Mapping[str, str]) -> Settings:
 
 
 def refusals(given: Mapping[str, str]) -> Iterator[str]:
-    """Why flags that were given cannot be had."""
+    """The reasons why the given flags are refused."""
     for flag in NOT_TO_BE_HAD:
         if flag.key in given:
             yield f"{_flag(flag.key)}: {flag.help}"

@@ -1,8 +1,8 @@
 """The flags of anvil: accepted with the settings that they set, ignored, or refused. No I/O.
 
-An accepted flag without settings has further effects, which `command` implements. An ignored
-flag is about something that nothing here depends on; its help says what. A flag whose effect is
-not available is refused, and its help is the reason.
+An accepted flag without settings has further effects, which `command` implements. An ignored flag
+has no effect here; its help gives the reason. A flag whose effect is not available is refused, and
+its help is the reason.
 """
 
 import math

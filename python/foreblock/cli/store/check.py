@@ -103,7 +103,7 @@ def _finish(
 
 
 def line(damage: Damage) -> str:
-    """A damage as one line: table, key, and what is wrong."""
+    """A damage as one line: table, key and reason."""
     key = f" 0x{damage.key.hex()}" if damage.key else ""
     return f"{damage.table}{key}: {damage.why}"
 

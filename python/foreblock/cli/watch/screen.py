@@ -137,7 +137,7 @@ def _bars(history: History, width: int) -> Text:
 
 
 def _cells(growths: Sequence[SeenGrowth]) -> list[SeenGrowth | None]:
-    """Growths with a gap between blocks; what only the seal showed has no bar of its own."""
+    """Growths with a gap between blocks; those known only from the seal have no bar."""
     cells: list[SeenGrowth | None] = []
     block = None
     for each in growths:

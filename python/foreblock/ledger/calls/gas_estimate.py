@@ -37,8 +37,8 @@ def estimate_gas(
 ) -> Steps[int | Outcome]:
     """The gas limit that a call needs, or its failure if no limit is enough.
 
-    `call.gas` is 0 if no limit was given. Raises `RefusedOverride`, and
-    `RefusedCall` where it may not begin or needs more gas than it may have.
+    `call.gas` is 0 if no limit was given. Raises `RefusedOverride`, and `RefusedCall` if it fails a
+    check or needs more gas than its limit.
     """
     check_fields(call, context.profile.chain_id)
     large = overrides is not None and overrides.is_large

@@ -184,7 +184,7 @@ def decode_edits(row: bytes) -> tuple[StateEdit, ...]:
 
 
 def merged(edits: Iterable[StateEdit]) -> tuple[StateEdit, ...]:
-    """One state edit for each account that does what these do one after the other."""
+    """One state edit for each account, equivalent to these in sequence."""
     found: dict[bytes, StateEdit] = {}
     slots: dict[bytes, dict[int, int]] = {}
     for each in edits:
@@ -248,7 +248,7 @@ LENGTH: Final = 4
 
 
 def write_loaded(data: bytes, file: Path, most: int) -> None:
-    """Write the accounts in what a client sent, `most` bytes unpacked; raises `BadGenesis`."""
+    """Write the accounts of a client's dump, at most `most` bytes unpacked; raises `BadGenesis`."""
     with file.open("wb") as out:
         for portion in in_portions(_edits(data, most)):
             row = encode_edits(portion)

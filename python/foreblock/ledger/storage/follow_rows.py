@@ -77,7 +77,7 @@ def put_trust(store: Store, trust: Trust) -> None:
 
 
 def read_trust(view: View) -> Trust:
-    """How the base of a store was learned; proven where nothing was noted.
+    """The trust level of a store's base; proven if none is stored.
 
     Raises `StoreDamaged`.
     """

@@ -161,7 +161,7 @@ def dump_store(
 
 
 def _headers(view: View, number: int) -> Iterator[bytes]:
-    """The block and those before it that BLOCKHASH may ask for, as far as they are stored."""
+    """The block and the stored ones before it that BLOCKHASH may name."""
     first = max(number - REACH, read_first_block(view).number)
     for each in range(first, number + 1):
         yield read_header(view, each)[0].encode()

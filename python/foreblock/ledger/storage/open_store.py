@@ -221,7 +221,7 @@ def profile_in(config: bytes) -> ChainProfile:
 
 
 class Anchor(Struct, frozen=True):
-    """A block to begin at; without a body if no upstream had it."""
+    """A block to begin at; without a body if no upstream has it."""
 
     header: Header
     block: Block | None = None

@@ -119,12 +119,12 @@ def receipts_key(block: int, partial: int) -> bytes:
 
 
 def seals_as_key(block: int, partial: int) -> bytes:
-    """The key of what a partial would seal as."""
+    """The key of the header that a partial would be sealed with."""
     return b"p" + _PAIR.pack(block, partial) + b"w"
 
 
 def before_end_key(block: int, partial: int) -> bytes:
-    """The key of what the end of a block changed, as it was before."""
+    """The key of the values that the end of a block replaced."""
     return b"p" + _PAIR.pack(block, partial) + b"e"
 
 

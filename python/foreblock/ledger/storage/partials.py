@@ -1,8 +1,8 @@
 """Find partial blocks, the freshness of the pending one, and the empty indexes between them.
 
-The rows that find a partial are hints: they outlive what they name. A partial can be shown while
-its branch is live, and afterwards if its block was sealed with it. The store knows which were
-dropped; for a sealed block, its `made of` row names the partials that belong to it.
+The rows that find a partial are hints: they may outlive it. A partial can be shown while its branch
+is live, and afterwards if its block was sealed with it. The store knows which were dropped; for a
+sealed block, its `made of` row names the partials that belong to it.
 
 The writer stores a deadline with each flashblock that it applies. Readers compare it with their
 own clock, so the pending block of a dead writer expires everywhere at the same moment. The note in

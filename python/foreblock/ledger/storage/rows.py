@@ -168,7 +168,7 @@ def encode_items(items: Sequence[bytes]) -> bytes:
 
 
 def decode_items(row: bytes) -> tuple[bytes, ...]:
-    """The items of a row that holds nothing else."""
+    """The items of a row that has nothing else."""
     return _take_items(row, 0)[0]
 
 

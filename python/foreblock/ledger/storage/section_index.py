@@ -267,7 +267,7 @@ class SectionIndexing:
         return self._has_more
 
     def catch_up(self, latest: int) -> None:
-        """Take turns until nothing is due."""
+        """Run turns until none is due."""
         while self.turn(latest):
             pass
 

@@ -59,7 +59,7 @@ class SeenCommit:
         _ROW.pack_into(self._page, self._at, max(commit, self.highest), chain[:8])
 
     def forget(self) -> None:
-        """Forget the commit, not the chain: what was served has been replaced on purpose."""
+        """Forget the commit, not the chain: the store was replaced deliberately."""
         _, chain = self._row()
         _ROW.pack_into(self._page, self._at, 0, chain)
 

@@ -61,7 +61,7 @@ class Touched(NamedTuple):
 
 
 def touched_by(view: LedgerView, block: ReadableBlock) -> Work:
-    """Work that finds what a block touches; the view stays open meanwhile."""
+    """Work that finds the addresses a block touches; the view stays open meanwhile."""
     try:
         trace = traces.block(read_replay(view, block), Tracer("touched"), BOUNDS)
     except PrunedState:
@@ -146,12 +146,12 @@ class AddressIndexing:
         return self._begin()
 
     def catch_up(self, latest: int) -> None:
-        """Take turns until nothing is due; there is no thread."""
+        """Run turns until none is due, without a thread."""
         while self.turn(latest):
             pass
 
     def close(self) -> None:
-        """Wait for the job and drop what it made; the next turn makes it again."""
+        """Wait for the job and drop its result; the next turn repeats it."""
         if self._job is not None:
             wait([self._job])
             self._job = None

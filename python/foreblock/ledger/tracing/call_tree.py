@@ -1,4 +1,4 @@
-"""The calls of a run as people read them: console lines, the failure, the whole tree. No I/O.
+"""The calls of a run as text: console lines, the failure, the whole tree. No I/O.
 
 All of it is read from the text of geth's callTracer (`Tracer("calls")`).
 

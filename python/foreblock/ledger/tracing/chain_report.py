@@ -51,7 +51,7 @@ MOST_TRACED: Final = 200  # transactions of a block: those before one are run ag
 
 
 class ReachedPosition(NamedTuple):
-    """How far a chain had come."""
+    """The position of a chain."""
 
     latest: int  # its latest block
     partial: int  # the last one that was committed

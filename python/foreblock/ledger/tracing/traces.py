@@ -297,11 +297,11 @@ _decode: Final = msgspec.json.Decoder(list[_Accessed]).decode
 def find_slot(
     view: LedgerView, call: Call, wanted: int, bounds: TraceBounds
 ) -> Steps[tuple[bytes, int] | None]:
-    """The account and the slot at `pending` whose word the call gives; `wanted` is to be there."""
+    """The account and the slot at `pending` that the call reads; `wanted` is the expected word."""
     state, context = state_and_context(view, "pending", None)
     found: tuple[bytes, Outcome] = yield access_list(prepare(call, state, context, None), bounds)
     listed, now = found
-    # A trial with the number that it gives already would succeed with any slot.
+    # A trial with the word that it returns already would succeed with any slot.
     trial = wanted if _number(now) != wanted else wanted ^ 1
     for count, (address, slot) in enumerate(_slots(listed)):
         if count == MOST_SLOTS:

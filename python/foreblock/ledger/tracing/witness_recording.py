@@ -1,7 +1,7 @@
-"""The witness of a sealed block: what executing it needs of its parent's state.
+"""The witness of a sealed block: the part of its parent's state that executing it needs.
 
-The block is verified once more, above a state that notes what is read of it. Nothing is added
-by hand, so what verification needs is what the witness has, siblings of deleted nodes included.
+The block is verified once more, above a state that records its reads. So the witness has exactly
+what verification needs, siblings of deleted nodes included.
 
 Above a partial base it needs more than was read: the ways to all of it in the trie, and that to
 the contract whose storage root a header has. What is not known of them is `MissingTrieNodes`.

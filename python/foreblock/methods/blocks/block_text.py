@@ -170,7 +170,7 @@ class BlockTexts:
         return None if text is None else text.full if full else text.hashes
 
     def render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[Text]:
-        """Render what is missing, others having their turn in between."""
+        """Render the missing parts; other requests have their turn in between."""
         found = self._kept(block, full=full)  # another one may have rendered it meanwhile
         if found is not None:
             return found

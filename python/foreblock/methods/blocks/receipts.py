@@ -100,7 +100,7 @@ class ReceiptsText:
         return self._before[0]
 
     def render(self, view: LedgerView, stored: StoredBlock) -> Steps[Text]:
-        """Render what is missing, in steps."""
+        """Render the missing parts, in steps."""
         # Another request may render it as well, and may be further meanwhile.
         while self.whole is None:
             some = THRESHOLDS.rendered_receipts

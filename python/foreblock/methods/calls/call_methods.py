@@ -40,7 +40,7 @@ UNCAPPED: Final = (1 << 63) - 1  # the gas of a call without a limit
 
 
 class CallParams(Struct, frozen=True, gc=False):
-    """A call, the block it runs in, and what is to be seen otherwise there."""
+    """A call, the block it runs in, and its overrides."""
 
     call: Call
     block: BlockId
@@ -49,7 +49,7 @@ class CallParams(Struct, frozen=True, gc=False):
 
 
 class CallReader:
-    """Reads params by what a method requires and an operator chose."""
+    """Reads params according to the method and the settings."""
 
     def __init__(
         self,

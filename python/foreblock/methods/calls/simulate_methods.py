@@ -102,7 +102,7 @@ def text_pieces(text: BodyText, pace: Pace) -> Steps[list[bytes]]:
 
 
 def join_array(texts: Sequence[Text]) -> list[bytes]:
-    """The pieces of an array of texts, none of which is copied."""
+    """The pieces of an array of texts, without copying them."""
     pieces = [b"["]
     for text in texts:
         if isinstance(text, bytes):
@@ -167,7 +167,7 @@ class SimulateParams(Struct, frozen=True, gc=False):
 
 
 class SimulateReader:
-    """Reads params by what a method requires and an operator chose."""
+    """Reads params according to the method and the settings."""
 
     def __init__(self, required: int, limits: SimulationLimits, *, state_roots: bool) -> None:
         self._bounds: Final = required, limits.blocks, limits.block_calls, limits.calls

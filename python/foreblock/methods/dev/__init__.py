@@ -1,4 +1,4 @@
-"""Methods of development chains: what users may do to a chain of their own.
+"""Methods of development chains, which change a chain.
 
 The rows of the table are beside the methods. At addresses that do not answer these methods they
 are known all the same: the response names the setting that hides them, and no account is listed.

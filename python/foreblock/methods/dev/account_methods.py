@@ -1,4 +1,4 @@
-"""anvil_impersonateAccount, anvil_dropTransaction and others: who may send, and what waits.
+"""anvil_impersonateAccount, anvil_dropTransaction and others: senders without keys, and the pool.
 
 An impersonated account sends without a signature. A transaction in a flashblock is no longer in
 the pool, and cannot be dropped; if only sealed blocks are shown and a command seals them, it can
@@ -34,7 +34,7 @@ class ImpersonateParams(Params):
 
 
 class PassphraseParams(Params):
-    """The arguments of Ganache's methods; a passphrase and a duration mean nothing here."""
+    """The arguments of Ganache's methods; a passphrase and a duration are ignored."""
 
     address: str
     passphrase: str | None = None

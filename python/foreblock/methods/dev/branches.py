@@ -61,7 +61,7 @@ class Placing:
         self._scheduler: Final = scheduler
 
     async def placed(self, view: LedgerView, asked: list[Asked], depth: int) -> tuple[Placed, ...]:
-        """The transactions of a reorganisation of this depth; raises what sending raises."""
+        """The transactions of a reorganisation of this depth; raises as sending does."""
         if len(asked) > MOST:
             refuse(1, "$", f"{len(asked)} transactions, the most is {MOST}")
         found = self._scheduler.run(partial(self._steps, view, asked, depth), view.client)
@@ -158,12 +158,12 @@ class BranchMethods:
         self._placing: Final = placing
 
     def snapshot(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Remember the chain as it is; returns the id of the snapshot."""
+        """Take a snapshot of the chain; returns its id."""
         take_none(raw)
         return execute_now_or_later(self._commands, TakeSnapshot(), _write_id)
 
     def revert(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Make the chain what it was at a snapshot, which is used up by it."""
+        """Return the chain to a snapshot, which is removed."""
         wanted = number(_read_revert(raw).id, 0)
         return execute_now_or_later(self._commands, Revert(wanted), write_bool)
 
@@ -178,12 +178,12 @@ class BranchMethods:
         return answered(self._execute(Reset()))
 
     def rollback(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Abandon this many sealed blocks, with what is in them."""
+        """Abandon this many sealed blocks with their transactions."""
         depth = _read_rollback(raw).depth
         return answered(self._execute(Rollback(1 if depth is None else number(depth, 0))))
 
     def set_head(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Abandon all sealed blocks above this one, with what is in them."""
+        """Abandon all sealed blocks above this one, with their transactions."""
         return answered(self._execute(SetHead(number(_read_head(raw).number, 0))))
 
     def reorg(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
@@ -250,7 +250,7 @@ class FaultMethods:
         self._execute: Final = commands.execute
 
     def close_flashblock(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Close the open flashblock now, with what can run; returns its position and hash."""
+        """Close the open flashblock with executable transactions; returns position and hash."""
         take_none(raw)
         return answered(self._execute(CloseFlashblock()), _write_position)
 

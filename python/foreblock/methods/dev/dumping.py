@@ -119,7 +119,7 @@ def _write(text: str, file: Path, most: int, _pace: Pace) -> Steps[bytes]:
 
 
 def _bytes(text: str) -> bytes:
-    """A dump in hex, or JSON as it is."""
+    """A dump in hex, or as JSON."""
     if text[:2] not in {"0x", "0X"}:
         return text.encode()
     try:

@@ -1,4 +1,4 @@
-"""evm_mine, evm_setAutomine and others: when blocks are sealed, and what they begin with."""
+"""evm_mine, evm_setAutomine and others: when blocks are sealed, and their base."""
 
 from collections.abc import Awaitable
 from typing import Final
@@ -116,7 +116,7 @@ class MiningMethods:
         return execute_now_or_later(self._commands, Mine(), write_true)
 
     def set_automine(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let each transaction seal a block, or none: then blocks are mined on command only."""
+        """Switch automine; without it blocks are mined on command only."""
         mining = "automine" if _read_switch(raw).is_on else "manual"
         return execute_now_or_later(self._commands, SetMining(mining))  # type: ignore[arg-type]
 
@@ -141,18 +141,18 @@ class MiningMethods:
         return b"%d" % state.block_time
 
     def increase_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let the time of the chain run this many seconds further ahead; returns the total."""
+        """Move the time of the chain ahead by this many seconds; returns the total."""
         seconds = number(_read_amount(raw).value, 0)
         command = IncreaseTime(seconds)
         return execute_now_or_later(self._commands, command, lambda total: b"%d" % total)
 
     def set_next_block_timestamp(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Give the block in progress this timestamp; time continues from it."""
+        """Set the timestamp of the block in progress; time continues from it."""
         timestamp = _seconds(_read_amount(raw).value, 0)
         return execute_now_or_later(self._commands, SetNextTimestamp(timestamp))
 
     def set_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let the time of the chain be this now; returns by how many seconds it changed."""
+        """Set the time of the chain; returns by how many seconds it changed."""
         timestamp = _seconds(_read_amount(raw).value, 0)
         return execute_now_or_later(
             self._commands, SetTime(timestamp), lambda changed: b"%d" % changed
@@ -163,7 +163,7 @@ class MiningMethods:
         return self._set_interval(number(_read_amount(raw).value, 0))
 
     def set_timestamp_interval_ms(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """Let each block be this many milliseconds after the one before, as viem sends it."""
+        """Set the distance between block timestamps in milliseconds, as viem sends it."""
         return self._set_interval(number(_read_amount(raw).value, 0) // MILLISECONDS)
 
     def _set_interval(self, seconds: int) -> bytes | Awaitable[bytes]:

@@ -60,7 +60,7 @@ class NodeInfoMethods:
         self._client: Final = msgspec.json.encode(client_version or client())
 
     def node_info(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The latest block, the fork in force, and what the next block begins with."""
+        """The latest block, the active fork, and the base of the next block."""
         take_none(raw)
         return self._scheduler.read(self._info(view))
 
@@ -157,7 +157,7 @@ class ConsoleMethods:
         return answered(self._execute(SetConsoleOutput(is_on=_read_switch(raw).is_on)))
 
     def enable_traces(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Print what transactions and calls call as well, or no longer."""
+        """Print the calls inside of transactions and calls too, or stop doing so."""
         wanted = _read_traces(raw).is_on
         return answered(self._execute(SetConsoleOutput(traces=wanted is None or wanted)))
 

@@ -1,4 +1,4 @@
-"""Fill in what a transaction of an account lacks: sender, type, fees and gas.
+"""Fill in missing fields of an account's transaction: sender, type, fees and gas.
 
 All is as of the block in progress. One whose gas cannot be estimated, because it fails, gets
 the gas of a block. Its nonce is chosen when it is sent (`unlocked`).
@@ -116,7 +116,7 @@ class Preparing:
     def steps(self, view: LedgerView, raw: Raw, anybody: bool, pace: Pace) -> Steps[Prepared]:  # noqa: FBT001, bound before
         """The transaction of the arguments.
 
-        With `anybody` also of an account that is not impersonated. Raises `InvalidParams`,
+        With `anybody`, also of accounts that are not impersonated. Raises `InvalidParams`,
         `RefusedCall`, `UnsupportedType`.
         """
         asked = yield from read_in_turn(read_transaction_request, raw)
@@ -169,7 +169,7 @@ class Preparing:
 
 
 def _most_gas(view: LedgerView, call: Call) -> int:
-    """The gas of a block, as far as any chain takes it and the sender can pay for it.
+    """The gas of a block, as far as transaction limits and the sender's funds allow.
 
     A sender that can pay for nothing gets the refusal of the pool.
     """
@@ -199,7 +199,7 @@ def _type_of(call: Call, given: Number | None) -> int:
 
 
 def _check(kind: int, call: Call) -> None:
-    """Refuse what cannot be written as a transaction."""
+    """Refuse fields that do not form a valid transaction."""
     if kind == SET_CODE and call.to is None:
         raise RefusedCall('missing "to" in set code transaction')
     if call.highest_fee >= FEE_LIMIT:

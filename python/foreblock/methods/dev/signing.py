@@ -122,7 +122,7 @@ class _Encoder:
         return keccak256(b"".join(parts))
 
     def _word(self, kind: str, value: object, path: str, depth: int) -> Steps[bytes]:
-        """The 32 bytes that stand for a value."""
+        """The 32 bytes that encode a value."""
         if depth > MOST_DEPTH:
             _refuse(path, f"nested more than {MOST_DEPTH} deep")
         if self._pace.is_over():
@@ -251,7 +251,7 @@ class SignParams(Params):
 
 
 class PersonalSignParams(Params):
-    """The arguments of personal_sign; a passphrase means nothing here."""
+    """The arguments of personal_sign; a passphrase is ignored."""
 
     data: str
     address: str

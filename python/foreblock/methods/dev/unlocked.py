@@ -1,7 +1,7 @@
 """eth_sendTransaction, eth_signTransaction: transactions that the service signs, or sends unsigned.
 
-What a transaction lacks is filled in first (`preparing`). Accounts with keys sign; impersonated
-ones send through a command without a signature.
+Missing fields are filled in first (`preparing`). Accounts with keys sign; impersonated ones send
+through a command without a signature.
 
 Transactions of one account without a nonce are sent one after the other. Where another worker
 was quicker with the nonce, the next is used; none replaces another.

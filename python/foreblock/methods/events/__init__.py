@@ -35,7 +35,7 @@ class Events:
         filters: FilterTable | None = None,
         commits: CommitWatch | None = None,
     ) -> None:
-        """Without subscribers there are no subscriptions; by default the rest is made here."""
+        """Without `subscribers` there are no subscriptions; other parts have defaults."""
         self.subscribers = subscribers or NoSubscribers()
         self.open_view = open_view
         self.filters = filters or FilterTable()

@@ -1,6 +1,6 @@
 """Wait for the next commit of a network: one watch for all requests and subscribers of a worker.
 
-While somebody waits, the watch reads the number of the last commit when a commit is announced, and
+While a request waits, the watch reads the number of the last commit when a commit is announced, and
 at intervals, because a hint may be missed and other writers give none. As long as the last commit
 was announced it polls less often. A waiting request holds no view and no thread.
 
@@ -122,14 +122,14 @@ class AwaitedCommits:
         budget: WorkerBudget,
         longest_seconds: float,
     ) -> None:
-        """`read` returns what the last commit has, or None if the store cannot be read."""
+        """`read` returns the heads of the last commit, or None if the store cannot be read."""
         self._read: Final = read
         self._commits: Final = commits
         self._budget: Final = budget
         self._longest: Final = longest_seconds
 
     def check(self, minimum: Minimum) -> Missing | Awaitable[Missing | None] | None:
-        """Return None if the minimum is met, else what is missing: at once, or after a wait."""
+        """Return None if the minimum is met, else the missing commit: at once, or after a wait."""
         reached = self._read()
         if reached is not None and is_met(minimum, reached):
             return None
@@ -160,7 +160,7 @@ def last_commit(open_view: Callable[[], LedgerView]) -> int | None:
 
 
 def reached_by(open_view: Callable[[], LedgerView]) -> Reached | None:
-    """Return what the last commit has, or None if the store cannot be read."""
+    """Return the heads of the last commit, or None if the store cannot be read."""
     try:
         view = open_view()
     except ForeblockError:

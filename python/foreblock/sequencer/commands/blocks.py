@@ -1,4 +1,4 @@
-"""Commands about blocks and time: when blocks are sealed, and what they begin with."""
+"""Commands about blocks and time: when blocks are sealed, and their base."""
 
 from dataclasses import replace
 from typing import Final
@@ -70,7 +70,7 @@ def set_flashblock_interval(command: SetFlashblockInterval, sequencer: Sequencer
 
 @executes(IncreaseTime)
 def increase_time(command: IncreaseTime, sequencer: Sequencer) -> int:
-    """Let time run further ahead; returns by how much it is ahead in all.
+    """Move time further ahead; returns the total distance.
 
     Blocks that were mined at once may be ahead of it: it continues from the latest.
     """
@@ -96,7 +96,7 @@ def set_time(command: SetTime, sequencer: Sequencer) -> int:
 
 @executes(SetNextTimestamp)
 def set_next_timestamp(command: SetNextTimestamp, sequencer: Sequencer) -> None:
-    """Give the block in progress this timestamp, and let time continue from there.
+    """Set the timestamp of the block in progress; time continues from there.
 
     With a clock it is sealed at that time, one block time from now.
     """

@@ -13,7 +13,7 @@ from foreblock.types import Transaction, decode_transactions
 
 @executes(TakeSnapshot)
 def take_snapshot(_: TakeSnapshot, sequencer: Sequencer) -> int:
-    """Remember the chain as it is; returns the id of the snapshot."""
+    """Take a snapshot of the chain; returns its id."""
     if len(sequencer.rewriter.snapshots) >= MOST:
         raise RefusedCommand(f"there are {MOST} snapshots, which is the most; revert to one first")
     return sequencer.rewriter.take_snapshot()
@@ -21,7 +21,7 @@ def take_snapshot(_: TakeSnapshot, sequencer: Sequencer) -> int:
 
 @executes(Revert)
 def revert(command: Revert, sequencer: Sequencer) -> bool:
-    """Make the chain what it was at a snapshot; returns False if there is none."""
+    """Return the chain to a snapshot; returns False if there is none."""
     return sequencer.rewriter.revert(command.id)
 
 

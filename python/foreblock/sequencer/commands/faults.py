@@ -50,7 +50,7 @@ def equivocate(_: Equivocate, sequencer: Sequencer) -> Position:
 
 @executes(SetFaults)
 def set_faults(command: SetFaults, sequencer: Sequencer) -> None:
-    """Let these faults happen from now on, and no others."""
+    """Inject these faults from now on, and no others."""
     try:
         sequencer.faults.set(command.faults)
     except InvalidArgument as why:

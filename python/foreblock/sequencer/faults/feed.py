@@ -151,7 +151,7 @@ class FaultyFeed:
         self._other: Flashblock | None = None  # for the place that is published next
 
     def set_faults(self, faults: Faults) -> None:
-        """Let these faults happen from now on; what was held back goes out first."""
+        """Inject these faults from now on; delayed messages are sent first."""
         for flashblock in self._faults.release():
             self._server.publish(flashblock)
         self._faults = FeedFaults(faults, subblocks=self._subblocks)

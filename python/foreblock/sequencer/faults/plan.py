@@ -102,7 +102,7 @@ class ChainFaults:
         return bool(self._faults)
 
     def set(self, words: Iterable[str]) -> None:
-        """Let these faults happen from now on; raises `InvalidArgument`."""
+        """Inject these faults from now on; raises `InvalidArgument`."""
         self._faults = Faults.parse(words, self._seed)
         self._to_feed(self._faults)
 
