@@ -1,4 +1,4 @@
-// ethers with the accounts of the node: it sends and signs through them, and checks what it gets.
+// ethers with the accounts of the node: sends and signs through them, and verifies the result.
 //
 //     node accounts_with_ethers.mjs URL POSITION
 //

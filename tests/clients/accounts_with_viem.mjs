@@ -1,8 +1,8 @@
-// viem with the accounts of the node: it sends and signs through them, and checks what it gets.
+// viem with the accounts of the node: sends and signs through them, and verifies the result.
 //
 //     node accounts_with_viem.mjs URL POSITION
 //
-// POSITION is that of an account which nobody else uses.
+// POSITION is that of an account without other users.
 
 import {
   createTestClient, http, publicActions, verifyMessage, verifyTypedData, walletActions,

@@ -2,7 +2,7 @@
 //
 //     node api_with_ethers.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
-// The scenarios and their accounts are those of api_with_viem.mjs, which says more. ethers has
+// The scenarios and their results are those of api_with_viem.mjs, which documents them. ethers has
 // no actions for filters, proofs, access lists and traces: applications use `send`.
 
 import { readFileSync } from 'node:fs'
@@ -28,17 +28,17 @@ const nobody = () => Wallet.createRandom().address
 const valuesOf = (events) => events.map(({ args }) => args.value)
 const slotOf = (account) => keccak256(`${zeroPadValue(account, 32)}${'0'.repeat(64)}`)
 
-/** The receipt as soon as there is one: at `/` that is before the seal, for which `wait` waits. */
+/** The receipt as soon as it is available: at `/` before the seal, for which `wait` waits. */
 const receiptOf = ({ provider }, { hash }) => until(() => provider.getTransactionReceipt(hash))
 
-/** A token of its own, whose deployer has a thousand units. */
+/** Deploys a token, whose deployer has a thousand units. */
 const deploy = async (given) => {
   const token = await new ContractFactory(abi, initCode, given.wallet).deploy()
   await receiptOf(given, token.deploymentTransaction())
   return token
 }
 
-/** Transfers units of the token, and gives the receipt. */
+/** Transfers units of the token, and returns the receipt. */
 const transferring = (given, token, to) => async (value) =>
   receiptOf(given, await token.transfer(to, value, { gasLimit: 100_000 }))
 
@@ -244,4 +244,4 @@ await tell(scenarios, named, {
   wallet: new Wallet(key, provider),
   top: new URL(url).pathname === '/eth' ? 'latest' : 'pending',
 })
-process.exit() // not `destroy`, which fails for what is under way
+process.exit() // not `destroy`, which fails for pending requests

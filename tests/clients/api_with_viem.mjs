@@ -2,9 +2,9 @@
 //
 //     node api_with_viem.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
-// A URL of http or of ws; at the path /eth viem has an ordinary chain definition, else that of
-// chain.mjs, with which it reads at `pending`. The scenarios and their accounts are the same in
-// every api_with_* program, and test_api.py has what they must be.
+// A URL of http or of ws; at the path /eth viem has an ordinary chain definition, otherwise that of
+// chain.mjs, with which it reads at `pending`. The scenarios and their results are the same in
+// every api_with_* program, and test_api.py has the expected ones.
 
 import { readFileSync } from 'node:fs'
 import {
@@ -34,13 +34,13 @@ const latest = ({ client }) => client.getBlockNumber({ cacheTime: 0 })
 const valuesOf = (logs) => logs.map(({ args }) => args.value)
 const slotOf = (account) => keccak256(`${pad(account)}${'0'.repeat(64)}`)
 
-/** A token of its own, whose deployer has a thousand units. */
+/** Deploys a token, whose deployer has a thousand units. */
 const deploy = async ({ client, wallet }) => {
   const hash = await wallet.deployContract({ abi, bytecode: initCode })
   return (await client.waitForTransactionReceipt({ hash })).contractAddress
 }
 
-/** Transfers units of the token, and gives the receipt. */
+/** Transfers units of the token, and returns the receipt. */
 const transferring = ({ client, wallet }, address, to) => async (value) => {
   const hash = await wallet.writeContract({
     address, abi, functionName: 'transfer', args: [to, value],
@@ -54,7 +54,7 @@ const sealed = async (given, { transactionHash: hash, blockNumber }) => {
   return given.client.getTransactionReceipt({ hash })
 }
 
-/** What a watcher sees; `start` has it call back with logs. */
+/** The logs of a watcher; `start` takes its callback. */
 const watching = async (given, address, start) => {
   const seen = []
   const stop = start((logs) => {
@@ -244,7 +244,7 @@ const scenarios = {
     }
   },
 
-  /** An application that knows nothing of pre-confirmations: it reads at `latest`. */
+  /** An application without pre-confirmations: it reads at `latest`. */
   async ordinary(given) {
     const { client, account } = given
     const { address: us } = account
@@ -278,4 +278,4 @@ await tell(scenarios, named, {
   client: createPublicClient(options),
   wallet: createWalletClient({ ...options, account }),
 })
-process.exit() // a WebSocket stays open, else
+process.exit() // otherwise a WebSocket stays open

@@ -2,7 +2,7 @@
 //
 //     node api_with_web3.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
-// The scenarios and their accounts are those of api_with_viem.mjs, which says more. web3.js
+// The scenarios and their results are those of api_with_viem.mjs, which documents them. web3.js
 // reads, estimates and counts nonces at `latest` after a receipt: it needs an ordinary node.
 
 import { readFileSync } from 'node:fs'
@@ -19,15 +19,15 @@ const valuesOf = (events) => events.map(({ returnValues }) => returnValues.value
 const slotOf = ({ web3 }, account) =>
   web3.utils.keccak256(`0x${account.slice(2).toLowerCase().padStart(64, '0')}${'0'.repeat(64)}`)
 
-/** A token of its own, whose deployer has a thousand units. */
+/** Deploys a token, whose deployer has a thousand units. */
 const deploy = ({ web3, from }) =>
   new web3.eth.Contract(abi).deploy({ data: initCode }).send({ from })
 
-/** Transfers units of the token, and gives the receipt. */
+/** Transfers units of the token, and returns the receipt. */
 const transferring = ({ from }, token, to) => (value) =>
   token.methods.transfer(to, value).send({ from })
 
-/** What a subscription to the token's events sees. */
+/** The events of a subscription to the token. */
 const subscribed = async (given, token, subscription) => {
   const seen = []
   subscription.on('data', ({ data, removed }) => seen.push(removed ? 'removed' : BigInt(data)))
@@ -186,7 +186,7 @@ const scenarios = {
     return found
   },
 
-  /** Too little where `latest` is behind the receipt: a transfer to nobody costs 21,000. */
+  /** Too low if `latest` is behind the receipt: a plain transfer costs 21,000. */
   async estimate(given) {
     const token = await deploy(given)
     const to = nobody(given)
@@ -201,4 +201,4 @@ const [url, key, ...named] = process.argv.slice(2)
 const web3 = new Web3(url)
 const { address: from } = web3.eth.accounts.wallet.add(key)[0]
 await tell(scenarios, named, { web3, from })
-process.exit() // a WebSocket stays open, else
+process.exit() // otherwise a WebSocket stays open

@@ -12,5 +12,5 @@ export const foreblock = defineChain({
     ...chainConfig.contracts,
     multicall3: { address: '0xcA11bde05977b3631167028862bE2a173976CA11' },
   },
-  experimental_preconfirmationTime: 200, // viem reads at `pending`, and polls as often
+  experimental_preconfirmationTime: 200, // viem reads at `pending`, and polls at this interval
 })

@@ -1,11 +1,11 @@
-// ethers as an application uses it, against a network of `foreblock dev`.
+// ethers in an application, against a network of `foreblock dev`.
 //
 //     node dev_with_ethers.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
 // The URL begins with http or ws.
 //
-// The scenarios and their accounts are those of dev_with_viem.mjs, which says more. ethers
-// reads at `latest` unless told otherwise, and its `wait` waits for a sealed block.
+// The scenarios and their results are those of dev_with_viem.mjs, which documents them. ethers
+// reads at `latest` by default, and its `wait` waits for a sealed block.
 
 import { readFileSync } from 'node:fs'
 import {
@@ -48,7 +48,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 const nobody = () => Wallet.createRandom().address
 const statusOf = ({ status }) => (status === 1 ? 'success' : 'reverted')
 
-/** What the condition gives once it gives something. */
+/** The result of the condition once it is truthy. */
 const until = async (condition) => {
   for (;;) {
     const found = await condition()
@@ -57,23 +57,23 @@ const until = async (condition) => {
   }
 }
 
-/** Wait until a block begins, so that what follows has its two seconds. */
+/** Wait until a block begins, so that the next steps have its two seconds. */
 const blockBegins = async ({ provider }) => {
   const { number } = await provider.getBlock('pending')
   await until(async () => (await provider.getBlock('pending')).number > number)
 }
 
-/** The receipt, as soon as there is one. */
+/** The receipt, as soon as it is available. */
 const receiptOf = ({ provider }, { hash }) => until(() => provider.getTransactionReceipt(hash))
 
-/** A token of its own, whose deployer has a thousand units. */
+/** Deploys a token, whose deployer has a thousand units. */
 const deploy = async (given) => {
   const contract = await new ContractFactory(abi, initCode, given.wallet).deploy()
   await receiptOf(given, contract.deploymentTransaction())
   return contract
 }
 
-/** What the contract said when it refused; of an estimate, ethers leaves own errors undecoded. */
+/** The decoded revert reason; of an estimate, ethers leaves custom errors undecoded. */
 const refused = async (asked, contract, own) => {
   try {
     await asked
@@ -261,7 +261,7 @@ const scenarios = {
     ])
     const { hash } = await wallet.sendTransaction(request)
     const ask = () => provider.send('eth_getTransactionReceipt', [hash])
-    const receipt = await until(ask) // ethers has no place for the fields of OP chains
+    const receipt = await until(ask) // ethers drops the fields of OP chains
     return {
       baseFee: baseFee === BigInt(receipt.l1GasPrice),
       fee: fee === BigInt(receipt.l1Fee) && fee > 0n,
@@ -270,7 +270,7 @@ const scenarios = {
     }
   },
 
-  /** Milliseconds from a send to its balance at `pending`; sends fall all over the interval. */
+  /** Milliseconds from a send to its balance at `pending`; sends are spread over the interval. */
   async latency({ provider, wallet }) {
     let nonce = await wallet.getNonce('pending')
     const took = []

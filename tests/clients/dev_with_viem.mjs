@@ -1,10 +1,10 @@
-// viem as an application uses it, against a network of `foreblock dev`.
+// viem in an application, against a network of `foreblock dev`.
 //
 //     node dev_with_viem.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
-// The scenarios and their accounts are those of dev_with_ethers.mjs and dev_with_web3.py too,
-// and a test holds them against what is right. The account is a funded one that nobody else
-// uses meanwhile. Requests made at once go out as one batch, and a batch is answered from one
+// The scenarios and their results are those of dev_with_ethers.mjs and dev_with_web3.py too,
+// and a test compares them with the expected ones. The account is a funded one without other
+// users. Concurrent requests are sent as one batch, and a batch is answered from one
 // snapshot: so `pending` and `latest` are compared without a block sealing in between.
 
 import { readFileSync } from 'node:fs'
@@ -30,8 +30,8 @@ import { tell } from './telling.mjs'
 const { abi, code, initCode } = JSON.parse(readFileSync(new URL('token.json', import.meta.url), 'utf8'))
 
 const TEST_TOKEN = '0x7E57000000000000000000000000000000000020'
-const DEPLOYER = '0x4e59b44847b379578588920cA78FbF26c0B4956C' // of CREATE2, the same everywhere
-// Code that takes every signature for valid (ERC-1271), and code that deploys it.
+const DEPLOYER = '0x4e59b44847b379578588920cA78FbF26c0B4956C' // of CREATE2, the same on all chains
+// Code that accepts every signature (ERC-1271), and code that deploys it.
 const AGREEABLE = '0x631626ba7e60e01b5f5260205ff3'
 const AGREEABLE_INIT = concat(['0x6d', AGREEABLE, '0x5f52600e6012f3'])
 const ETHER = parseEther('1')
@@ -43,7 +43,7 @@ const nonceOf = ({ client, account }, blockTag = 'pending') =>
   client.getTransactionCount({ address: account.address, blockTag })
 const nobody = () => privateKeyToAccount(generatePrivateKey()).address
 
-/** What the condition gives once it gives something. */
+/** The result of the condition once it is truthy. */
 const until = async (condition) => {
   for (;;) {
     const found = await condition()
@@ -52,7 +52,7 @@ const until = async (condition) => {
   }
 }
 
-/** What the contract said when it refused. */
+/** The decoded revert reason. */
 const refusal = (error) => {
   const { errorName, args = [] } = error.walk(
     (each) => each instanceof ContractFunctionRevertedError,
@@ -61,17 +61,17 @@ const refusal = (error) => {
 }
 const refused = async (asked) => asked.then(() => null, refusal)
 
-/** Wait until a block begins, so that what follows has its two seconds. */
+/** Wait until a block begins, so that the next steps have its two seconds. */
 const blockBegins = async ({ client }) => {
   const { number } = await client.getBlock({ blockTag: 'pending' })
   await until(async () => (await client.getBlock({ blockTag: 'pending' })).number > number)
 }
 
-/** The receipt, as soon as there is one. */
+/** The receipt, as soon as it is available. */
 const receiptOf = ({ client }, hash) =>
   until(() => client.getTransactionReceipt({ hash }).catch(() => null))
 
-/** A token of its own, whose deployer has a thousand units. */
+/** Deploys a token, whose deployer has a thousand units. */
 const deploy = async (given) => {
   const hash = await given.wallet.deployContract({ abi, bytecode: initCode })
   return { hash, address: (await receiptOf(given, hash)).contractAddress }
@@ -292,7 +292,7 @@ const scenarios = {
     }
   },
 
-  /** Milliseconds from a send to its balance at `pending`; sends fall all over the interval. */
+  /** Milliseconds from a send to its balance at `pending`; sends are spread over the interval. */
   async latency(given) {
     const { client, wallet } = given
     let nonce = await nonceOf(given)

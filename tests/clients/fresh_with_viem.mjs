@@ -1,8 +1,8 @@
-// viem behind a load balancer: it demands the highest commit that it has seen, and more.
+// viem behind a load balancer: it requires the highest commit that it has seen, and more.
 //
 //     node fresh_with_viem.mjs URL [SCENARIO ...]
 //
-// viem asks again by itself when it is refused with 503; test_fresh.py has what must be found.
+// viem retries by itself after status 503; test_fresh.py has the expected results.
 
 import { createPublicClient, http } from 'viem'
 import { tell } from './telling.mjs'
@@ -11,7 +11,7 @@ const FAR = 1_000_000_000n
 const commitOf = ({ headers }) =>
   BigInt(headers.get('Foreblock-Snapshot')?.match(/commit=(\d+)/)?.[1] ?? 0)
 
-/** A client that sends what `demand` gives, and the status and commit of all its answers. */
+/** A client that sends the result of `demand`, and the status and commit of all its responses. */
 const watched = (url, demand, options = {}) => {
   const seen = []
   const transport = http(url, {
@@ -30,7 +30,7 @@ const watched = (url, demand, options = {}) => {
 const highest = (seen) => seen.reduce((most, { commit }) => (commit > most ? commit : most), 0n)
 
 const scenarios = {
-  /** Each request demands one commit more than was seen. */
+  /** Each request requires one commit more than the highest seen. */
   async forward(url) {
     const { client, seen } = watched(url, (seen) => `${highest(seen) + 1n}`, { retryCount: 60 })
     for (let i = 0; i < 10; i++) await client.getChainId()
@@ -41,7 +41,7 @@ const scenarios = {
     }
   },
 
-  /** A commit that comes in a second or two is refused at first, and answered after retries. */
+  /** A commit that comes in a second or two is rejected at first, and returned after retries. */
   async retried(url) {
     let wanted = 0n
     const demand = (seen) => {

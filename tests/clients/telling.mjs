@@ -1,6 +1,6 @@
-// What scenarios found, printed as one JSON object: numbers as decimal texts, hex in lower case.
+// Results of scenarios, printed as one JSON object: numbers as decimal texts, hex in lower case.
 
-/** Run the named scenarios, or all, and print their accounts. */
+/** Run the named scenarios, or all, and print their results. */
 export const tell = async (scenarios, named, ...given) => {
   const accounts = {}
   for (const name of named.length ? named : Object.keys(scenarios)) {

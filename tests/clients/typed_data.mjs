@@ -1,4 +1,4 @@
-// Random typed data with the digest that viem and ethers agree on, one JSON object a line.
+// Random typed data with the digest of both viem and ethers, one JSON object per line.
 //
 //     node typed_data.mjs COUNT
 //
@@ -48,7 +48,7 @@ function made() {
       return { name: `f${f}`, type }
     })
   })
-  // ethers wants every type to be used by the primary one
+  // ethers requires every type to be used by the primary one
   const used = new Set(['Mail'])
   for (const name of names) if (used.has(name)) types[name].forEach((f) => { const b = f.type.split('[')[0]; if (types[b]) used.add(b) })
   for (const name of names) if (!used.has(name)) delete types[name]

@@ -1,8 +1,8 @@
-// Waiting for what a chain will show, for the scenarios that follow it.
+// Waiting for later states of a chain, for the scenarios that follow it.
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** What the condition gives once it gives something. */
+/** The result of the condition once it is truthy. */
 export const until = async (condition) => {
   for (;;) {
     const found = await condition()
@@ -14,8 +14,8 @@ export const until = async (condition) => {
 /**
  * The values that a watcher sees of transfers of 1, 2, 3, and of 9 in a later block.
  *
- * Libraries do not say when a watcher is in place; so transfers of 0 are sent until it sees
- * one. What it sees twice, or late, stands before the 9 then.
+ * Libraries do not report when a watcher is in place; so transfers of 0 are sent until it sees
+ * one. Duplicates and late values then precede the 9.
  */
 export const watched = async (seen, transfer, sealed) => {
   while (!seen.length) await transfer(0n)
@@ -26,7 +26,7 @@ export const watched = async (seen, transfer, sealed) => {
   return seen.filter((value) => value !== 0n)
 }
 
-/** Whether heads follow each other, each by number and by hash. */
+/** Return whether heads are consecutive, by number and by hash. */
 export const chained = (heads) =>
   heads.every(
     ({ number, parentHash }, index) =>
@@ -34,12 +34,12 @@ export const chained = (heads) =>
       (BigInt(number) === BigInt(heads[index - 1].number) + 1n && parentHash === heads[index - 1].hash),
   )
 
-/** The call that a tracer of debug_traceTransaction saw, without what differs between runs. */
+/** The call traced by debug_traceTransaction, without values that differ between runs. */
 export const callSeen = ({ type, input, output, calls }) => ({
   type, selector: input.slice(0, 10), output: BigInt(output), calls: (calls ?? []).length,
 })
 
-/** What the struct logs of a transfer must have: its gas, its stores, its event. */
+/** The required contents of a transfer's struct logs: its gas, its stores, its event. */
 export const stepsSeen = ({ failed, structLogs }) => ({
   failed,
   stores: structLogs.filter(({ op }) => op === 'SSTORE').length,

@@ -1,13 +1,13 @@
-// viem as an application uses it, against an endpoint.
+// viem in an application, against an endpoint.
 //
 //     node with_viem.mjs URL [SCENARIO ...]
 //
 // The URL begins with http or ws.
 //
-// Each scenario asks something through the library and gives an account of what the library
-// made of the answer; telling.mjs prints them. with_web3.py has the same scenarios by the same
-// names, and a test holds both against what is right. What only one of the libraries can do
-// has a name of its own.
+// Each scenario sends requests through the library and returns the decoded
+// results; telling.mjs prints them. with_web3.py has the same scenarios by the same
+// names, and a test compares both with the expected results. A feature of only one of the
+// libraries has a separate name.
 
 import { readFileSync } from 'node:fs'
 import {
@@ -35,7 +35,7 @@ const ZERO = '0x0000000000000000000000000000000000000000'
 
 const token = (functionName, args = []) => ({ to: TOKEN, abi, functionName, args })
 
-/** The slot of an account in a mapping that lies in slot 0. */
+/** The slot of an account in a mapping in slot 0. */
 const slotOf = (account) =>
   keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [account, 0n]))
 
@@ -53,7 +53,7 @@ const transfers = (logs) =>
     ...args,
   }))
 
-/** What a failure is called and says; null where nothing was told. */
+/** The name and text of a failure; null without data. */
 const failure = (error) => {
   const reverted = error.walk((each) => each instanceof ContractFunctionRevertedError)
   const { errorName, args = [] } = reverted?.data ?? {}
@@ -154,7 +154,7 @@ const scenarios = {
     }
   },
 
-  // viem takes one result for each block that it asked for.
+  // viem expects one result per requested block.
   async gap(client) {
     const blocks = await client.simulateBlocks({
       blocks: [{ blockOverrides: { number: 20n }, calls: [{ to: BOB }] }, { calls: [] }],
@@ -244,4 +244,4 @@ const scenarios = {
 const [url, ...named] = process.argv.slice(2)
 const transport = (url.startsWith('ws') ? webSocket : http)(url, { retryCount: 0 })
 await tell(scenarios, named, createPublicClient({ transport }))
-process.exit() // a WebSocket would keep it
+process.exit() // an open WebSocket would keep it running

@@ -1,8 +1,8 @@
-/* Faults of the disk on purpose, in any process: loaded by LD_PRELOAD.
+/* Injected disk failures, in any process: loaded by LD_PRELOAD.
 
-   Calls that change files below one folder are counted. The one whose turn it is fails, or
-   is cut short, and so do as many after it as are told. A page that is mapped by whoever
-   tests says what, and hears what became of it; `disk.py` is its other end. */
+   Calls that change files below one folder are counted. A call at the given count fails, or
+   is cut short, and so does a given number of calls after it. The test maps a page with the
+   fault and the resulting counts; `disk.py` is its other end. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,19 +17,19 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct told {
-  int32_t error;      /* what errno says; 0 for none */
-  int32_t cut_short;  /* writes write half, instead of failing */
+struct fault {
+  int32_t error;      /* the value of errno; 0 for none */
+  int32_t cut_short;  /* writes write half instead of failing */
   int64_t before;     /* calls that succeed first */
-  int64_t failing;    /* calls that fail then; negative for all */
-  int64_t between;    /* after these, calls that succeed, and one more that fails; */
+  int64_t failing;    /* calls that then fail; negative for all */
+  int64_t between;    /* calls that succeed after these, before one more fails; */
                       /* negative for none */
-  int64_t calls;      /* counted since it was told */
+  int64_t calls;      /* counted since the fault was set */
   int64_t hits;       /* calls that failed */
   char folder[488];
 };
 
-static struct told *told;
+static struct fault *fault;
 
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("FAULTS_PAGE");
@@ -37,11 +37,11 @@ __attribute__((constructor)) static void begin(void) {
   if (fd < 0) return;
   void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
-  if (page != MAP_FAILED) told = page;
+  if (page != MAP_FAILED) fault = page;
 }
 
 static int below(const char *path) {
-  return *told->folder && strncmp(path, told->folder, strlen(told->folder)) == 0;
+  return *fault->folder && strncmp(path, fault->folder, strlen(fault->folder)) == 0;
 }
 
 static int is_ours(int fd) {
@@ -53,15 +53,15 @@ static int is_ours(int fd) {
   return below(path);
 }
 
-/* Whether this call, which is one of those that count, fails. */
+/* Return whether this counted call fails. */
 static int fails(void) {
-  int32_t error = __atomic_load_n(&told->error, __ATOMIC_ACQUIRE);
-  if (!error && !told->cut_short) return 0;
-  int64_t at = __atomic_fetch_add(&told->calls, 1, __ATOMIC_ACQ_REL) - told->before;
+  int32_t error = __atomic_load_n(&fault->error, __ATOMIC_ACQUIRE);
+  if (!error && !fault->cut_short) return 0;
+  int64_t at = __atomic_fetch_add(&fault->calls, 1, __ATOMIC_ACQ_REL) - fault->before;
   if (at < 0) return 0;
-  int again = told->between >= 0 && at == told->failing + told->between;
-  if (told->failing >= 0 && at >= told->failing && !again) return 0;
-  __atomic_fetch_add(&told->hits, 1, __ATOMIC_ACQ_REL);
+  int again = fault->between >= 0 && at == fault->failing + fault->between;
+  if (fault->failing >= 0 && at >= fault->failing && !again) return 0;
+  __atomic_fetch_add(&fault->hits, 1, __ATOMIC_ACQ_REL);
   errno = error;
   return 1;
 }
@@ -69,13 +69,13 @@ static int fails(void) {
 #define REAL(name) \
   static __typeof__(&name) real; \
   if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
-#define FAILS(fd) (told && is_ours(fd) && fails())
+#define FAILS(fd) (fault && is_ours(fd) && fails())
 
 #define WRITING(name, type) \
   ssize_t name(int fd, const void *bytes, size_t count, type offset) { \
     REAL(name); \
     if (!FAILS(fd)) return real(fd, bytes, count, offset); \
-    return told->cut_short && count > 1 ? real(fd, bytes, count / 2, offset) : -1; \
+    return fault->cut_short && count > 1 ? real(fd, bytes, count / 2, offset) : -1; \
   }
 WRITING(pwrite, off_t)
 WRITING(pwrite64, off64_t)
@@ -84,7 +84,7 @@ WRITING(pwrite64, off64_t)
   ssize_t name(int fd, const struct iovec *parts, int count, type offset) { \
     REAL(name); \
     if (!FAILS(fd)) return real(fd, parts, count, offset); \
-    return told->cut_short && count > 1 ? real(fd, parts, count / 2, offset) : -1; \
+    return fault->cut_short && count > 1 ? real(fd, parts, count / 2, offset) : -1; \
   }
 GATHERING(pwritev, off_t)
 GATHERING(pwritev64, off64_t)
@@ -92,26 +92,26 @@ GATHERING(pwritev64, off64_t)
 ssize_t write(int fd, const void *bytes, size_t count) {
   REAL(write);
   if (!FAILS(fd)) return real(fd, bytes, count);
-  return told->cut_short && count > 1 ? real(fd, bytes, count / 2) : -1;
+  return fault->cut_short && count > 1 ? real(fd, bytes, count / 2) : -1;
 }
 
 #define SYNCING(name) \
   int name(int fd) { \
     REAL(name); \
-    return FAILS(fd) && told->error ? -1 : real(fd); \
+    return FAILS(fd) && fault->error ? -1 : real(fd); \
   }
 SYNCING(fsync)
 SYNCING(fdatasync)
 
 int msync(void *start, size_t length, int flags) {
   REAL(msync);
-  return told && fails() && told->error ? -1 : real(start, length, flags);
+  return fault && fails() && fault->error ? -1 : real(start, length, flags);
 }
 
 #define CUTTING(name, type) \
   int name(int fd, type length) { \
     REAL(name); \
-    return FAILS(fd) && told->error ? -1 : real(fd, length); \
+    return FAILS(fd) && fault->error ? -1 : real(fd, length); \
   }
 CUTTING(ftruncate, off_t)
 CUTTING(ftruncate64, off64_t)
@@ -119,7 +119,7 @@ CUTTING(ftruncate64, off64_t)
 /* Opening to read only succeeds: a disk that cannot be written can be read. */
 static int refuses(const char *path, int flags) {
   int writes = (flags & O_ACCMODE) != O_RDONLY;
-  return told && writes && below(path) && fails() && told->error;
+  return fault && writes && below(path) && fails() && fault->error;
 }
 
 #define OPENING(name) \

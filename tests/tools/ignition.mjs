@@ -1,4 +1,4 @@
-// What both versions of Ignition are used for, by the command line.
+// The uses of both versions of Ignition, by the command line.
 
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { ACCOUNTS, CHAIN_ID, OUT, TARGET, assert, end, rpc, step, until } from './steps.mjs'
 
 const ignition = join(OUT, 'ignition')
-const LONG = 90 // seconds: each deployment is a program of its own
+const LONG = 90 // seconds: each deployment is a separate process
 
-/** What `hardhat ignition deploy` prints. */
+/** The output of `hardhat ignition deploy`. */
 const deploy = (module, ...more) =>
   new Promise((resolve, reject) => {
     const words = ['ignition', 'deploy', join(ignition, 'modules', module), '--network', 'target', ...more]
@@ -27,14 +27,14 @@ const number = async (address) =>
 
 const height = async () => Number(await rpc('eth_blockNumber'))
 
-/** Where a clock seals blocks, Ignition wants 5 confirmations of what the account sent before. */
+/** With a clock, Ignition requires 5 confirmations of the account's previous transaction. */
 const confirmed = async () => {
   if (TARGET !== 'eth') return
   const enough = (await height()) + 5
   await until(async () => (await height()) >= enough)
 }
 
-/** Deploy a module, as often as one likes. */
+/** Deploy a module, any number of times. */
 export const ignitionFlow = async (module) => {
   mkdirSync(ignition)
   symlinkSync(join(process.cwd(), 'ignition/modules'), join(ignition, 'modules'))

@@ -1,4 +1,4 @@
-// Steps of a flow, as `flows.py` reads them, and what flows are told.
+// Steps of a flow in the format of `flows.py`, and the flow's environment.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ export const { RPC_URL, WS_URL, TARGET, OUT } = process.env
 export const CHAIN_ID = Number(process.env.CHAIN_ID)
 export const vault = JSON.parse(readFileSync(new URL('contracts/Vault.json', import.meta.url), 'utf8'))
 
-// The first accounts of the mnemonic that every dev chain has.
+// The first accounts of the default mnemonic of dev chains.
 export const KEYS = [
   '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
   '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
@@ -30,13 +30,13 @@ const inTime = (running, seconds) => {
   return Promise.race([running, late]).finally(() => clearTimeout(timer))
 }
 
-/** The first lines of what an error says, as one. */
+/** The first lines of an error's text, as one line. */
 export const inOneLine = (error) => {
   const text = `${error?.shortMessage ?? ''} ${error?.details ?? ''} ${error?.message ?? error}`
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, 400)
 }
 
-/** One step; what it gives, or undefined if it failed. */
+/** Run one step; return its result, or undefined if it failed. */
 export const step = async (name, run, seconds = LONGEST) => {
   try {
     const found = await inTime(run(), seconds)
@@ -49,10 +49,10 @@ export const step = async (name, run, seconds = LONGEST) => {
   }
 }
 
-/** The end of a flow: also of watchers and sockets that are still open. */
+/** End the flow, including open watchers and sockets. */
 export const end = () => process.exit(failed ? 1 : 0)
 
-/** What the condition gives once it gives something. */
+/** The result of the condition once it is truthy. */
 export const until = async (condition) => {
   for (;;) {
     const found = await condition()
@@ -61,7 +61,7 @@ export const until = async (condition) => {
   }
 }
 
-/** A request as it is. */
+/** A raw request. */
 export const rpc = async (method, ...params) => {
   const response = await fetch(RPC_URL, {
     method: 'POST',

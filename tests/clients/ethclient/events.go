@@ -68,7 +68,7 @@ func watchEvent(g *given) any {
 	return seen
 }
 
-// heads takes a header's hash from its fields, as go-ethereum does: a field left out changes it.
+// heads computes a header's hash from its fields, as go-ethereum does: a missing field changes it.
 func heads(g *given) any {
 	found := make(chan *types.Header, 100)
 	subscription := must(g.client.SubscribeNewHead(g.ctx, found))

@@ -59,7 +59,7 @@ func (g *given) sign(to *common.Address, value int64, data []byte) *types.Transa
 	}))
 }
 
-// send sends a transaction and gives its receipt.
+// send sends a transaction and returns its receipt.
 func (g *given) send(to *common.Address, value int64, data []byte) *types.Receipt {
 	signed := g.sign(to, value, data)
 	check(g.client.SendTransaction(g.ctx, signed))
@@ -76,7 +76,7 @@ func (g *given) receipt(hash common.Hash) *types.Receipt {
 	})
 }
 
-// deploy makes a token of its own, whose deployer has a thousand units.
+// deploy deploys a token, whose deployer has a thousand units.
 func (g *given) deploy() common.Address {
 	return g.send(nil, 0, token.InitCode).ContractAddress
 }
@@ -85,7 +85,7 @@ func (g *given) transfer(address, to common.Address, value int64) *types.Receipt
 	return g.send(&address, 0, call(to, value))
 }
 
-// seal waits until the block of a receipt is sealed, and gives the receipt of then.
+// seal waits until the block of a receipt is sealed, and returns the new receipt.
 func (g *given) seal(receipt *types.Receipt) *types.Receipt {
 	until(func() *uint64 {
 		number := must(g.client.BlockNumber(g.ctx))

@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// proven is the value of a key by go-ethereum's own verifier; nil where the proof shows none.
+// proven is the value of a key by go-ethereum's own verifier; nil if the proof shows absence.
 func proven(root common.Hash, key []byte, proof []string) []byte {
 	nodes := memorydb.New()
 	for _, each := range proof {
@@ -58,7 +58,7 @@ func proof(g *given) any {
 
 func accessList(g *given) any {
 	address, to := g.deploy(), nobody()
-	g.seal(g.transfer(address, nobody(), 1)) // it asks at `pending`, or as the node likes
+	g.seal(g.transfer(address, nobody(), 1)) // it reads at `pending`, or at the node's default
 	client := gethclient.New(g.client.Client())
 	list, gas, failed, err := client.CreateAccessList(g.ctx, ethereum.CallMsg{
 		From: g.us, To: &address, Data: call(to, 1),
@@ -125,7 +125,7 @@ func trace(g *given) any {
 	}
 }
 
-// ordinary is an application that knows nothing of pre-confirmations: it reads at `latest`.
+// ordinary is an application without pre-confirmations: it reads at `latest`.
 func ordinary(g *given) any {
 	address, to := g.deploy(), nobody()
 	first := must(g.client.NonceAt(g.ctx, g.us, nil))

@@ -2,8 +2,8 @@
 //
 //	go run . URL PRIVATE_KEY [SCENARIO ...]
 //
-// The scenarios and their accounts are those of api_with_viem.mjs in the folder above, which
-// says more. Subscriptions need a URL of ws. It prints one JSON object, numbers as decimal texts.
+// The scenarios and their results are those of api_with_viem.mjs in the parent folder, which
+// documents them. Subscriptions need a URL of ws. Prints one JSON object, numbers as decimal texts.
 package main
 
 import (
@@ -66,7 +66,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// until gives what a condition gives once it gives something.
+// until returns the result of a condition once it succeeds.
 func until[T any](condition func() *T) *T {
 	for {
 		if found := condition(); found != nil {
@@ -80,7 +80,7 @@ func nobody() common.Address {
 	return crypto.PubkeyToAddress(must(crypto.GenerateKey()).PublicKey)
 }
 
-// slotOf is the slot of an account in a mapping that lies in slot 0.
+// slotOf is the slot of an account in a mapping in slot 0.
 func slotOf(account common.Address) common.Hash {
 	return crypto.Keccak256Hash(common.LeftPadBytes(account[:], 32), make([]byte, 32))
 }

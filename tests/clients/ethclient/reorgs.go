@@ -9,9 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// reorgs keeps the logs that a subscription tells of, and takes back those it says are removed.
+// reorgs keeps the logs of a subscription, and takes back those marked as removed.
 //
-// It transfers until some were removed, and on until it has what the chain has.
+// It transfers until some were removed, and then until it agrees with the chain.
 func reorgs(g *given) any {
 	query := ethereum.FilterQuery{Addresses: []common.Address{g.deploy()}}
 	found := make(chan types.Log, 1000)

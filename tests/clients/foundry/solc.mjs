@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The compiler that forge asks for, by its command line: npm's solc, which is in JavaScript.
+// The compiler with the command line that forge uses: npm's solc, which is in JavaScript.
 
 import { readFileSync } from 'node:fs'
 import solc from 'solc'

@@ -1,6 +1,6 @@
 import { onchainTable } from 'ponder'
 
-/** A transfer, and what its receiver had at the end of its block. */
+/** A transfer, and its receiver's balance at the end of its block. */
 export const transfer = onchainTable('transfer', (t) => ({
   hash: t.hex().primaryKey(),
   block: t.bigint().notNull(),

@@ -1,7 +1,7 @@
 // go-ethereum's bind: a contract deployed, used, filtered and watched, and a chain committed by
-// hand as the simulated backend is.
+// hand like the simulated backend.
 //
-// The runner gives the chain by the variables RPC_URL and WS_URL (run.py in the folder above).
+// The runner sets the variables RPC_URL and WS_URL (run.py in the parent folder).
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 )
 
-// The first account of the mnemonic that every development chain begins with.
+// The first account of the default mnemonic of development chains.
 const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 
 var nobody = common.HexToAddress("0x4444444444444444444444444444444444444444")
@@ -120,7 +120,7 @@ func (f *flow) use() {
 	ok("Transact and Call")
 }
 
-// refuse expects the estimate of a transaction that reverts to say why.
+// refuse expects the estimate of a reverting transaction to report the reason.
 func (f *flow) refuse() {
 	_, err := f.contract.Transact(f.account, "failWithReason")
 	if err == nil || !strings.Contains(err.Error(), "not today") {
@@ -184,7 +184,7 @@ func (f *flow) ask(result any, method string, params ...any) {
 	check(f.client.Client().CallContext(f.ctx, result, method, params...))
 }
 
-// commit does by methods of development chains what the simulated backend does by its own:
+// commit replaces the simulated backend's own methods by those of development chains:
 // Commit, AdjustTime and Rollback.
 func (f *flow) commit() {
 	var answer any

@@ -1,4 +1,4 @@
-// ethers over HTTP, as its guide shows it: a signer of the node, contracts, events, errors.
+// ethers over HTTP, as in its guide: a signer of the node, contracts, events, errors.
 
 import {
   Contract,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The compiler that forge and wake run, by its command line: npm's solc, which is in JavaScript.
+// The compiler with the command line that forge and wake use: npm's solc, which is in JavaScript.
 
 import { readFileSync } from 'node:fs'
 import solc from 'solc'

@@ -1,5 +1,5 @@
-// A project as `npx hardhat init` makes it, with the plugins of both worlds, viem and ethers.
-// The compiler is npm's: nothing is fetched from elsewhere.
+// A project from `npx hardhat init`, with the plugins of both viem and ethers.
+// The compiler is npm's: nothing is downloaded.
 
 const { copyFileSync, mkdirSync } = require('node:fs')
 const { join } = require('node:path')
@@ -10,7 +10,7 @@ require('@nomicfoundation/hardhat-toolbox-viem')
 require('@nomicfoundation/hardhat-ethers')
 require('@nomicfoundation/hardhat-chai-matchers')
 
-// Hardhat compiles what lies in its own project only.
+// Hardhat only compiles files in its own project.
 mkdirSync(join(__dirname, 'contracts'), { recursive: true })
 for (const source of ['../contracts/Vault.sol', '../../clients/Token.sol']) {
   copyFileSync(join(__dirname, source), join(__dirname, 'contracts', source.split('/').at(-1)))

@@ -1,5 +1,5 @@
-// A project as `npx hardhat --init` makes it, with viem and node:test, and with ethers and mocha.
-// The compiler is npm's: nothing is fetched from elsewhere.
+// A project from `npx hardhat --init`, with viem and node:test, and with ethers and mocha.
+// The compiler is npm's: nothing is downloaded.
 
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,4 @@
-// Clients as viem's guide to testing with anvil makes them: its own `foundry` chain, unchanged.
+// Clients as in viem's guide to testing with anvil: its own `foundry` chain, unchanged.
 
 import { createPublicClient, createWalletClient, http, webSocket } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -10,14 +10,14 @@ export const transport = http(RPC_URL)
 export const account = privateKeyToAccount(KEYS[0])
 export const client = createPublicClient({ chain, transport, pollingInterval: 50 })
 export const wallet = createWalletClient({ chain, transport, account })
-/** One whose accounts are those of the node. */
+/** A client with the accounts of the node. */
 export const unlocked = createWalletClient({ chain, transport })
 export const socketClient = () => createPublicClient({ chain, transport: webSocket(WS_URL) })
 export const { abi } = vault
 
 export const receiptOf = (hash) => client.waitForTransactionReceipt({ hash })
 
-/** A vault of its own. */
+/** Deploys a vault. */
 export const deploy = async (args = [0n], value = 0n, from = wallet) => {
   const hash = await from.deployContract({ abi, bytecode: vault.initCode, args, value })
   const { contractAddress: address, status } = await receiptOf(hash)

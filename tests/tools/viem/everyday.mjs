@@ -1,4 +1,4 @@
-// viem's public and wallet actions over HTTP, as its documentation shows them.
+// viem's public and wallet actions over HTTP, as in its documentation.
 
 import {
   BaseError,
@@ -30,7 +30,7 @@ const typedData = {
   primaryType: 'Mail',
   message: { from: { name: 'Cow', wallet: ACCOUNTS[0] }, contents: 'Hello, Bob!' },
 }
-/** What the contract said when it refused. */
+/** The decoded revert reason. */
 const refusal = (asked) =>
   asked.then(
     () => assert.fail('it did not revert'),

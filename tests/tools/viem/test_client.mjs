@@ -2,7 +2,7 @@
 //
 //     node test_client.mjs anvil|hardhat|ganache
 //
-// In the mode of Ganache only those that it has under names of its own or of `evm`.
+// In the mode of Ganache only the actions with its own or `evm` method names.
 
 import { createTestClient, http, numberToHex, pad, parseEther, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -58,7 +58,7 @@ await step('setIntervalMining', async () => {
   await client.setIntervalMining({ interval: 1 })
   const { status } = await sent(ALICE, nobody())
   assert.equal(status, 'success')
-}, 10) // in the mode of Hardhat viem says milliseconds, which anvil and others take for seconds
+}, 10) // in the mode of Hardhat viem sends milliseconds, which anvil and others read as seconds
 await client.setIntervalMining({ interval: 0 })
 await client.request({ method: 'evm_setAutomine', params: [true] })
 await step('increaseTime', async () => {

@@ -11,7 +11,7 @@ const change = async (number) => {
   return receiptOf(await wallet.writeContract(asked))
 }
 
-/** What a watcher calls back with while `act` is done again and again. */
+/** The arguments of a watcher's callback while `act` is repeated. */
 const seen = async (watch, act, enough) => {
   const found = []
   let failure

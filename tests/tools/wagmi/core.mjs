@@ -1,4 +1,4 @@
-// wagmi core with the mock connector, as tests of dapps use it.
+// wagmi core with the mock connector, as in tests of dapps.
 
 import {
   connect,

@@ -1,4 +1,4 @@
-// web3.js over HTTP, as its guides show it: accounts of the node and of keys, contracts, logs.
+// web3.js over HTTP, as in its guides: accounts of the node and of keys, contracts, logs.
 
 import { Web3 } from 'web3'
 import { ACCOUNTS, CHAIN_ID, KEYS, RPC_URL, assert, end, step, vault } from '../steps.mjs'

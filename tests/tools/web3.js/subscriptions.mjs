@@ -11,7 +11,7 @@ const contract = await step('deploy', () =>
 let next = 1n
 const change = () => contract.methods.setNumber(next++).send({ from })
 
-/** What a subscription says while the contract changes. */
+/** The messages of a subscription while the contract changes. */
 const heard = async (subscription, enough) => {
   const found = []
   subscription.on('data', (each) => found.push(each))

@@ -1,4 +1,4 @@
-// The sample project of Hardhat with viem, and what its guide to testing shows.
+// The sample project of Hardhat with viem, and the examples of its guide to testing.
 
 const { loadFixture, time } = require('@nomicfoundation/hardhat-toolbox-viem/network-helpers')
 const { expect } = require('chai')
