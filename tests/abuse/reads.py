@@ -163,7 +163,7 @@ def measure(service: RunningService, kind: str, count: int, facts: Path) -> bool
         met = met and (rate >= RECEIPTS_A_SECOND or micros <= RECEIPT_US)
     click.echo(
         f"{'met   ' if met else 'MISSED'} {kind:<16} {count} connections: a balance beside them "
-        f"{beside.median:.2f} ms, p99 {beside.percentile(99):.2f} ms; {rate:.0f} answers a "
+        f"{beside.median:.2f} ms, p99 {beside.percentile(99):.2f} ms; {rate:.0f} responses a "
         f"second, {micros:.0f} µs of the service each"
     )
     return met

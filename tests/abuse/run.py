@@ -128,7 +128,7 @@ def leave_unread(service: RunningService, name: str, count: int) -> bool:
     say(
         f"{name:<13} {count:>6} connections: worker {before / MEBI:.0f} MiB, at most "
         f"{peak / MEBI:.0f}, {after / MEBI:.0f} within {GIVEN_BACK:.0f} s after; p99 {rest:.2f} ms "
-        f"at rest, {under:.2f} ms under attack; a long answer beside it: {refused or 'given'}; "
+        f"at rest, {under:.2f} ms under attack; a long response beside it: {refused or 'given'}; "
         f"closed on {attackers.closed} times",
         met=met,
     )
@@ -185,7 +185,7 @@ def overask(service: RunningService, name: str, count: int) -> bool:
     met = answered is None and seconds <= DEADLINE
     bounded, borne = peak <= PEAK, under <= max(FACTOR * rest, HOGGED_MS)
     say(
-        f"{name:<19} {count} connections: {answered or 'answered as it must be'} in "
+        f"{name:<19} {count} connections: {answered or 'as required'} in "
         f"{seconds * 1e3:.0f} ms; p99 {rest:.2f} ms at rest, {under:.2f} ms under attack, "
         f"{under / rest:.1f} times; at most {peak / MEBI:.0f} MiB more; "
         f"closed on {attackers.closed} times",
@@ -233,8 +233,8 @@ def holding(count: int, seconds: float = 15.0) -> bool:
         probe(address_of(service.url), 1)
     met = commits.longest_gap <= GAP_SECONDS and peak <= HELD
     say(
-        f"holding       {count:>6} connections: {commits.seen} commits, none for "
-        f"{commits.longest_gap:.2f} s at most; memory {before / MEBI:.0f} to {peak / MEBI:.0f} MiB",
+        f"holding       {count:>6} connections: {commits.seen} commits, longest gap "
+        f"{commits.longest_gap:.2f} s; memory {before / MEBI:.0f} to {peak / MEBI:.0f} MiB",
         met=met,
     )
     return met
@@ -265,7 +265,7 @@ def fuzz(service: RunningService, count: int) -> bool:
         click.echo(f"  {each}")
     good = not wrong and grown <= MEMORY_SLACK
     say(
-        f"fuzz          {count:>6} requests: {len(wrong)} wrong answers; "
+        f"fuzz          {count:>6} requests: {len(wrong)} wrong responses; "
         f"memory grew by {grown / MEBI:.1f} MiB",
         met=good,
     )
@@ -293,12 +293,14 @@ def target(url: str | None, pid: int | None) -> Iterator[RunningService]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Abuse an endpoint and see how it bears it.")
-    parser.add_argument("--url", help="a running endpoint; without it, our own is started")
-    parser.add_argument("--pid", type=int, help="its first process, to watch its memory")
-    parser.add_argument("--only", choices=CHOICES, help="only this")
+    parser.add_argument("--url", help="a running endpoint; by default the service of this checkout")
+    parser.add_argument(
+        "--pid", type=int, help="process id of its supervisor, to measure its memory"
+    )
+    parser.add_argument("--only", choices=CHOICES, help="a single attack")
     parser.add_argument("--requests", type=int, default=100_000, help="fuzzed requests")
     parser.add_argument("--race", type=float, default=600.0, help="seconds of racing snapshots")
-    parser.add_argument("--connections", type=int, help="of an attack, instead of its own number")
+    parser.add_argument("--connections", type=int, help="of an attack, instead of its default")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # attackers import the same modules
     with target(options.url, options.pid) as service:

@@ -232,7 +232,7 @@ def _beside(dev: Dev, wanted: list[Params], measure: Callable[[], None]) -> str:
         measure()
         over.set()
         received, lost = zip(*(each.result() for each in reading), strict=True)
-    return f"they received {sum(received) / 1e6:.1f} MB, {sum(lost)} were closed"
+    return f"{sum(received) / 1e6:.1f} MB received, {sum(lost)} closed"
 
 
 def _until_connected(dev: Dev, count: int) -> None:

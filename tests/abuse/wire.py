@@ -86,7 +86,7 @@ class Connection:
         if not data:
             if at_boundary:
                 raise Closed("end of stream")
-            raise Malformed(f"the connection ends within an answer: {self.unread[:200]!r}")
+            raise Malformed(f"the connection ends within a response: {self.unread[:200]!r}")
         self.unread += data
 
     def close(self) -> None:
@@ -115,4 +115,4 @@ def _length(status: int, headers: dict[str, str]) -> int:
     try:
         return int(headers["content-length"])
     except (KeyError, ValueError) as failure:
-        raise Malformed(f"an answer without its length: {headers}") from failure
+        raise Malformed(f"a response without its length: {headers}") from failure

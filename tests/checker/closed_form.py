@@ -77,7 +77,7 @@ def read_transfer(payment: Payment, terms: BlockTerms) -> TokenTransfer | None:
         raise Unforeseen("a call of the token that is no transfer")
     transfer = TokenTransfer(data[16:36], int.from_bytes(data[36:]))
     if not transfer.amount or transfer.to in (payment.sender, bytes(20)):
-        raise Unforeseen("a token transfer of nothing, to nobody or to oneself")
+        raise Unforeseen("a token transfer of zero, to the zero address or to its sender")
     return transfer
 
 

@@ -15,22 +15,22 @@ class Kind(Enum):
     LOAD = "a block holds a transaction that the load cannot have sent"
 
     # In the snapshots of responses.
-    UNKNOWN = "an answer names a block or flashblock that was never announced"
+    UNKNOWN = "a response names a block or flashblock that was never announced"
     SNAPSHOT = "one commit means two things, or its latest is not the parent of its pending"
-    BACK = "an answer is older than one that had arrived before it was asked for"
-    BEHIND = "an answer is older than what the feed had announced before it was asked for"
-    EXPIRED = "an answer names a pending block whose deadline had passed"
-    MISSING = "an answer has no pending block though one was fresh"
+    BACK = "a response is older than one received before its request"
+    BEHIND = "a response is older than a flashblock announced before its request"
+    EXPIRED = "a response names a pending block whose deadline had passed"
+    MISSING = "a response has no pending block although one was fresh"
 
     # In the responses, each compared with its snapshot.
     BLOCK = "a block differs from the one that the snapshot names"
     STATE = "a balance, nonce or token balance is not that of the snapshot"
     SURROUNDINGS = "a call sees another block around it than the snapshot's"
     SIMULATION = "a simulation does not stand on the snapshot's block"
-    INCLUSION = "a transaction or receipt is not what the snapshot's block says of it"
-    PIN = "a pinned block is lost, or answers as another one"
-    DROPPED = "what was given up is still served"
-    ERROR = "an error where there was an answer to give"
+    INCLUSION = "a transaction or receipt contradicts the snapshot's block"
+    PIN = "a pinned block is lost, or resolves to another one"
+    DROPPED = "a dropped block is still served"
+    ERROR = "an error instead of an available result"
 
 
 @dataclass(frozen=True, slots=True)

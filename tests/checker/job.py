@@ -122,7 +122,7 @@ class Job:
             elif hash in senders:
                 fresh.append(decode_payment(raw, hash, senders[hash]))
             else:
-                raise Unforeseen(f"nobody says to have sent 0x{hash.hex()}")
+                raise Unforeseen(f"no recorded sender of 0x{hash.hex()}")
         return fresh
 
     def _carry_out(self, fresh: list[Transaction], changes: Changes, gas: int) -> None:

@@ -74,7 +74,7 @@ class Judge:
         verdict = self.verdict
         verdict.exchanges += len(exchanges)
         answered = [each for each in exchanges if each.answer]
-        verdict.unjudged["no answer came"] += len(exchanges) - len(answered)
+        verdict.unjudged["no response"] += len(exchanges) - len(answered)
         believed = [each for each in answered if names_lie(self._truth, each)]
         verdict.unjudged["a flashblock that its feed contradicts"] += len(believed)
         answered = [each for each in answered if not names_lie(self._truth, each)]

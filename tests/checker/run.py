@@ -138,10 +138,10 @@ def judge(folder: Path) -> Verdict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Judge a dev chain's answers under load.")
-    parser.add_argument("--seconds", type=float, default=60, help="how long to hammer")
+    parser = argparse.ArgumentParser(description="Judge a dev chain's responses under load.")
+    parser.add_argument("--seconds", type=float, default=60, help="duration of the load")
     parser.add_argument("--tps", type=float, default=500, help="transactions a second")
-    parser.add_argument("--clients", type=int, default=4, help="processes that ask")
+    parser.add_argument("--clients", type=int, default=4, help="client processes")
     parser.add_argument("--rate", type=float, default=20, help="batches a second of each")
     parser.add_argument("--journal", type=Path, help="keep the journal in this folder")
     parser.add_argument("--replay", type=Path, help="judge the journal in this folder again")

@@ -73,7 +73,7 @@ class Sender:
         )
         found = results(exchange)
         if found != ["0x" + each.hash.hex() for each in portion]:
-            self.refusals.append(exchange.answer[:500] or "no answer")
+            self.refusals.append(exchange.answer[:500] or "no response")
         self.sent += len(portion)
 
     def _sign(self, pick: random.Random) -> Transaction:

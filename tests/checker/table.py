@@ -11,7 +11,7 @@ SHOWN = 5  # contradictions per kind
 def table(verdict: Verdict) -> Iterator[str]:
     """The lines to print."""
     yield f"{verdict.flashblocks:>9,} flashblocks with {verdict.transactions:,} transactions"
-    yield f"{verdict.exchanges:>9,} answers, of which these results were judged:"
+    yield f"{verdict.exchanges:>9,} responses, with these judged results:"
     for method, count in sorted(verdict.judged.items()):
         yield f"{count:>9,}   {method}"
     for reason, count in sorted((+verdict.unjudged).items()):

@@ -114,7 +114,7 @@ def test_nothing_is_wrong_with_the_service(begin: Begin) -> None:
     snapshots = [each.snapshot or "" for each in rehearsal.journal.exchanges]
     assert any("pending" not in snapshot for snapshot in snapshots), "it did expire"
     dropped = [each for each in rehearsal.journal.exchanges if '"result":null' in each.answer]
-    assert dropped, "what was given up was asked for"
+    assert dropped, "a dropped block was requested"
 
 
 def test_a_journal_is_judged_again_without_the_service(begin: Begin, tmp_path: Path) -> None:

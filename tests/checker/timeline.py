@@ -55,10 +55,10 @@ def _never_back(moments: list[Moment]) -> Iterator[Contradiction]:
                 Kind.BACK,
                 f"commit {moment.snapshot.commit} after commit {newest.snapshot.commit}",
                 {
-                    "earlier answer": newest.exchange.snapshot,
+                    "earlier response": newest.exchange.snapshot,
                     "arrived, ns": newest.exchange.received_ns,
-                    "later answer": moment.exchange.snapshot,
-                    "asked for, ns": moment.exchange.sent_ns,
+                    "later response": moment.exchange.snapshot,
+                    "requested, ns": moment.exchange.sent_ns,
                     "clients": f"{newest.exchange.client}, then {moment.exchange.client}",
                 },
             )

@@ -72,7 +72,7 @@ def test_the_script_is_one_of_its_shell(shell: str, tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert f"_FOREBLOCK_COMPLETE={shell}_complete" in done.output
     if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is missing, so only the text of its script was looked at")
+        pytest.skip(f"{shell} is missing, so only the text of its script was checked")
     script = tmp_path / "script"
     script.write_text(done.output, "utf-8")
     subprocess.run([*CHECKS[shell], str(script)], check=True)

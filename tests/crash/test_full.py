@@ -56,7 +56,7 @@ def test_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
         assert child.ask("row") == [(kept + 1) % 256, 2 * MEBIBYTE]
 
 
-@pytest.mark.skipif(not can_mount(), reason="a disk of its own needs the right to mount one")
+@pytest.mark.skipif(not can_mount(), reason="a separate disk needs the right to mount one")
 @pytest.mark.parametrize("rest", range(5))
 def test_full_disk_is_an_error_that_goes_away_with_room(tmp_path: Path, rest: int) -> None:
     """`rest` is the number of pages left on the disk when the row comes that does not fit.

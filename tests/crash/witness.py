@@ -62,7 +62,7 @@ class Witness:
             self.complaints.append(f"sealed block {number} was altered")
         seen = self.pending.get(number, [])
         if block["transactions"][: len(seen)] != seen:
-            self.complaints.append(f"block {number} was sealed without what was pending in it")
+            self.complaints.append(f"block {number} was sealed without its pending transactions")
 
     def _see_pending(self, block: dict[str, Any], latest: dict[str, Any]) -> None:
         number, new = int(block["number"], 16), block["transactions"]
@@ -71,7 +71,7 @@ class Witness:
         seen = self.pending.setdefault(number, new)
         shorter, longer = sorted((seen, new), key=len)
         if longer[: len(shorter)] != shorter:
-            self.complaints.append(f"block {number} has forgotten what was pending in it")
+            self.complaints.append(f"block {number} has lost its pending transactions")
         self.pending[number] = longer
 
 

@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--chain", required=True, type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--most", type=int, default=10, help="differing answers that are shown")
+    parser.add_argument("--most", type=int, default=10, help="shown differences")
     parser.add_argument("--record", type=Path)
     parser.add_argument("--no-blocks", dest="blocks", action="store_false")
     chosen = parser.parse_args()

@@ -245,12 +245,12 @@ def test_dropped_partials_are_out_of_reach_until_they_are_revived(store: Store) 
     append(store, balance(ALICE, 1))
     number = extend(store, 2, on_block=0)
     batch = store.batch()
-    batch.drop([number], "the job began anew")
+    batch.drop([number], "the job was restarted")
     assert store.commit(batch).pending is None
     with store.view() as view:
         partial = view.partial(number)
         assert partial is not None
-        assert (partial.status, partial.reason) == ("dropped", "the job began anew")
+        assert (partial.status, partial.reason) == ("dropped", "the job was restarted")
         with pytest.raises(DroppedPartial) as dropped:
             view.state_of_partial(number)
         assert dropped.value.number == number

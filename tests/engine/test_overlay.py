@@ -104,7 +104,7 @@ def test_precompiles_are_moved_and_switched_off() -> None:
     off = Precompiles("ethereum:Prague", [IDENTITY, ALICE], [])
     assert call_with_data(overlay, IDENTITY, off) == b""
     assert len(call_with_data(overlay, SHA256, off)) == 32
-    assert call_with_data(overlay, IDENTITY, None) == b"echo", "only for the run that asks"
+    assert call_with_data(overlay, IDENTITY, None) == b"echo", "only for the run that requests it"
 
 
 def test_only_precompiles_can_be_moved() -> None:

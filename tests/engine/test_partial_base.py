@@ -415,7 +415,7 @@ def test_misses_of_all_transactions_come_at_once_and_nothing_is_applied(simple: 
             if not (misses := overlay.probe(here, transactions, Allowance())):
                 break
             simple.prove(simple.learned, misses)
-        assert len(overlay.transact(here, transactions)) == 3, "the same overlay goes on"
+        assert len(overlay.transact(here, transactions)) == 3, "the same overlay continues"
 
 
 def test_whole_states_are_refused_and_a_proof_of_another_key_too(simple: Pair) -> None:

@@ -137,7 +137,7 @@ class GrowingPair:
                 self._bring_ways(why)
             else:
                 self._bring_values(why.misses)
-        raise AssertionError(f"it asks again and again: {why}")
+        raise AssertionError(f"endless requests: {why}")
 
     def _bring_ways(self, why: MissingTrieNodes) -> None:
         for address in why.misses.accounts:
@@ -180,7 +180,7 @@ class GrowingPair:
             assert keys is not None, "so small a trie is not deep"
             for address, slots in keys.items():
                 nodes += nodes_of(self.prove(number - 1, address, slots), len(slots))
-        raise AssertionError("it asks again and again")
+        raise AssertionError("endless requests")
 
     # --- Comparisons -----------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path
     with closing(GrowingPair(tmp_path, [(0, 1, {}), *FIRST[1:]])) as pair:
         pair.learn([(0, 1, {})])
         with pair.partial.view() as view:
-            assert view.state(0).storage(PEOPLE[0], 3) == 0, "as a run reads what it changes"
+            assert view.state(0).storage(PEOPLE[0], 3) == 0, "as a run reads its changes"
         pair.grow([(0, 1, {3: 7})], learns=False)
         pair.seal()
         pair.partial.maintain(1000)

@@ -140,7 +140,7 @@ def test_changes_say_what_was_and_what_is(state: State) -> None:
     overlay.set(CONTRACT, state_diff={0: 9, 1: 0, 2: 7})
     overlay.set(ALICE, balance=2**256 - 1)
     changes = overlay.take(50)
-    assert len(changes) == 2, "an account that is what it was has not changed"
+    assert len(changes) == 2, "an account with its old values has not changed"
     (bob, before, after, slots), contract = changes.accounts
     assert (bob, slots) == (BOB, {})
     assert before == state.account(BOB)

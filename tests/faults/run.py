@@ -65,7 +65,7 @@ def strike(disk: Disk, fault: Fault, network: Network) -> Healed:
     end = time.monotonic() + 60
     due = 1 if fault.between < 0 else 2
     while disk.hits < due:
-        assert time.monotonic() < end, f"{fault} does not strike"
+        assert time.monotonic() < end, f"{fault} does not occur"
         time.sleep(0.001)
     reason = ""
     if fault.failing == ALL:
@@ -189,5 +189,7 @@ def _say(line: Any) -> None:  # noqa: ANN401, anything that has a text
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=200, help="at how many calls it fails once")
+    parser.add_argument(
+        "--calls", type=int, default=200, help="number of calls that fail once each"
+    )
     sys.exit(not run(parser.parse_args().calls))

@@ -137,7 +137,7 @@ def _checked(text: bytes, count: int, snapshot: str, seconds: float) -> Answered
     except ValueError:
         return Answered(None, snapshot, seconds, "not the JSON of a batch")
     if [each.get("id") for each in answers] != [*range(count)]:
-        return Answered(None, snapshot, seconds, "not the answers of the batch")
+        return Answered(None, snapshot, seconds, "not the responses of the batch")
     return Answered(answers, snapshot, seconds)
 
 

@@ -70,7 +70,7 @@ def round_trips(options: CheckOptions) -> Outcome:
             outcome.say(f"anvil: {name}: {first.waves} round trips, then {second.waves}")
         if options.stand_in:
             raise CannotRun(
-                "\n".join([*outcome.lines, "a full follower asks its upstream nothing"])
+                "\n".join([*outcome.lines, "a full follower sends no requests to its upstream"])
             )
         judge_ours(outcome, found, sender)
     return outcome
@@ -110,8 +110,8 @@ def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
     """Check that known calls cost nothing soon after the follower has begun again."""
     before, main = _base(found), found.upstream.main
     main.ask("foreblock_reorg", main.latest() - before[0] + BELOW)
-    until(lambda: _base(found)[1] > before[1], "the follower has begun anew")
-    until(lambda: bool(_fetched_again(found)), "what was in use is fetched again")
+    until(lambda: _base(found)[1] > before[1], "the follower has a new base")
+    until(lambda: bool(_fetched_again(found)), "the hot set is fetched again")
     outcome.say(f"at another anchor: {_fetched_again(found)}")
     for name, (first, _) in measure(found.proxy, found.follower.url, sender).items():
         told = f"{name}: {first.waves} round trips at another anchor"
@@ -122,7 +122,7 @@ def warm_again(outcome: Outcome, found: Scene, sender: bytes) -> None:
 def _base(found: Scene) -> tuple[int, int]:
     """Number and epoch of the anchor."""
     said = re.search(r"base: block (\d+), epoch (\d+)", _facts(found))
-    assert said is not None, "a follower says where it began"
+    assert said is not None, "the follower reports its base"
     return int(said[1]), int(said[2])
 
 

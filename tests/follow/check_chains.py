@@ -71,10 +71,10 @@ def real(options: CheckOptions) -> Outcome:
 
 def _judge_roots(outcome: Outcome, network: Network, anchor: int, count: int) -> None:
     """Check that all blocks since the anchor were executed here, with computed roots."""
-    said = until(lambda: _told(network, f"RootComputed {count}"), "it says what it computed")
-    outcome.must(f"base: block {anchor}," in said, f"it still stands on block {anchor}")
-    outcome.must("anchored again" not in said, "it did not begin anew")
-    outcome.must("SealedByName" not in said, f"{count} state roots were computed here, and no less")
+    said = until(lambda: _told(network, f"RootComputed {count}"), "it reports the computed roots")
+    outcome.must(f"base: block {anchor}," in said, f"its base is still block {anchor}")
+    outcome.must("anchored again" not in said, "it kept its base")
+    outcome.must("SealedByName" not in said, f"{count} state roots were computed here")
 
 
 def _told(network: Network, words: str) -> str:
@@ -163,9 +163,9 @@ def judge_abuse(
     after = _resident(found.follower.pid)
     _, said = found.follower.network.probe("/readyz?verbose")
     waited, late = _waited(said) - waited, fresh.lateness()
-    outcome.say(f"of the abusers: {dict(refused)} answers by code of their error, 0 for none")
+    outcome.say(f"of the abusers: {dict(refused)} responses by error code, 0 for none")
     outcome.must(not waited, f"flashblocks that waited for units: {waited}")
-    outcome.must("anchored again" not in said, "it has not begun anew")
+    outcome.must("anchored again" not in said, "it has kept its base")
     most, usual = share(busy, 0.99), share(idle, 0.99)
     is_soon = most <= 5 * usual or options.at_any_speed
     outcome.must(is_soon, f"99 % of warm reads {most * 1e3:.1f} ms, idle {usual * 1e3:.1f} ms")
@@ -233,5 +233,5 @@ def speed(options: CheckOptions) -> Outcome:
         raise CannotRun("name the foreblock command of another checkout with --before")
     command = [sys.executable, "-m", "foreblock", "bench", "rpc", f"--before={options.before}"]
     done = subprocess.run(command, env=package_environment(), check=False)
-    outcome.must(done.returncode == 0, "no question costs more than 1.03 times as much")
+    outcome.must(done.returncode == 0, "no request costs more than 1.03 times as much")
     return outcome

@@ -35,7 +35,7 @@ def economy(options: CheckOptions) -> Outcome:
         with Freshness(found.upstream.main.feed, found.follower.url) as fresh:
             verdict = judged(calm, found, seconds / 3)
         told = found.proxy.tell()
-    outcome.say(f"{verdict.answers.total():,} answers, {verdict.unanswered.total():,} refused")
+    outcome.say(f"{verdict.answers.total():,} responses, {verdict.unanswered.total():,} errors")
     busiest = told["busiest"]["units"]
     outcome.must(busiest <= BUDGET, f"{busiest} units in the busiest second of {BUDGET}")
     # It takes some minutes until a chain of this kind is known, at 15 proofs a second.

@@ -70,7 +70,7 @@ def judge_kills(outcome: Outcome, options: CheckOptions, found: Scene, count: in
     outcome.must(lost == 0, f"{lost} accounts lost that a commit held, {epochs} new epochs")
     outcome.must(len(held.accounts) > 1, f"{len(held.accounts)} accounts known at the end")
     is_soon = max(times) <= WARM_SECONDS or options.at_any_speed
-    told = f"{len(times)} kills, the first warm answer after {max(times):.1f} s at most"
+    told = f"{len(times)} kills, the first warm response after {max(times):.1f} s at most"
     outcome.must(is_soon, told)
 
 
@@ -135,7 +135,7 @@ def _go_on(found: Scene, running: Follower) -> None:
         shown = _ask(running.network, "eth_blockNumber")
         return shown is not None and int(shown, 16) >= wanted
 
-    until(is_back, "it goes on after a kill")
+    until(is_back, "it continues after a kill")
 
 
 def _ask(network: Network, method: str, *params: object) -> str | None:

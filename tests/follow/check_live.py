@@ -56,7 +56,7 @@ def judge_verdict(outcome: Outcome, verdict: Verdict, answers: int) -> None:
     outcome.lines += verdict.differences[:10]
     outcome.must(not verdict.differences, f"{len(verdict.differences)} differences")
     outcome.must(not verdict.unanswered, f"{verdict.unanswered.total()} requests not answered")
-    outcome.must(verdict.answers.total() >= answers, f"at least {answers:,} answers are judged")
+    outcome.must(verdict.answers.total() >= answers, f"at least {answers:,} responses are compared")
 
 
 def judge_after(

@@ -74,7 +74,7 @@ def _judge_cold(outcome: Outcome, options: CheckOptions, cold: Sequence[Answered
     outcome.must(set(codes) == {NOT_AVAILABLE} or options.stand_in, f"cold reads: {dict(codes)}")
     most = max(each.seconds for each in cold)
     is_soon = most <= FETCH_TIMEOUT + 1 or options.at_any_speed
-    outcome.must(is_soon, f"they were told after {most:.1f} s at most")
+    outcome.must(is_soon, f"errors after {most:.1f} s at most")
 
 
 def _warm_times(found: Scene) -> list[float]:

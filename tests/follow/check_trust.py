@@ -45,12 +45,12 @@ def judge_audit(outcome: Outcome, options: CheckOptions, found: Scene) -> None:
     seconds = time.monotonic() - begun
     is_soon = seconds <= AUDIT_SECONDS or options.at_any_speed
     outcome.must(is_soon, f"the truth is served after {seconds:.1f} s")
-    until(lambda: "Untrue 1" in network.probe("/readyz?verbose")[1], "/readyz says it")
+    until(lambda: "Untrue 1" in network.probe("/readyz?verbose")[1], "/readyz reports it")
     back(found.upstream.main, network)
     judge_after(outcome, options, found, NEED_PROOFS)
     _, said = network.probe("/readyz?verbose")
     outcome.lines += [line for line in said.splitlines() if "audit" in line or "anchored" in line]
-    outcome.must("trust: audited" in said, "it says that it is audited")
+    outcome.must("trust: audited" in said, "it reports the mode audited")
 
 
 def _believed_lie(found: Scene) -> tuple[str, object, object]:
@@ -85,9 +85,9 @@ def _judge_flashblocks(outcome: Outcome, options: CheckOptions, found: Scene) ->
     _, said = network.probe("/readyz?verbose")
     outcome.lines += [line for line in said.splitlines() if "last error" in line]
     outcome.must(not false, f"{len(false)} of {len(sent)} receipts are false")
-    outcome.must("trust: trusted" in said, "it says that it is trusted")
+    outcome.must("trust: trusted" in said, "it reports the mode trusted")
     # The next anchor has no earlier data.
-    until(lambda: _asked(network, "eth_blockNumber") is not None, "it answers")
+    until(lambda: _asked(network, "eth_blockNumber") is not None, "a response")
     back(chain, network)
     judge_after(outcome, options, found, NEED_PROOFS)
 

@@ -56,9 +56,9 @@ def lies(options: CheckOptions) -> Outcome:
         verdict.add(judged(few, found, RARE_SECONDS))
         struck += Counter(found.proxy.tell()["struck"])
     outcome.lines += [*verdict.lines(), *verdict.differences[:10], said]
-    outcome.must(not verdict.differences, f"{len(verdict.differences)} wrong answers")
+    outcome.must(not verdict.differences, f"{len(verdict.differences)} wrong responses")
     wanted = ANSWERS if options.is_whole else 100
-    outcome.must(verdict.answers.total() >= wanted, f"at least {wanted:,} answers are judged")
+    outcome.must(verdict.answers.total() >= wanted, f"at least {wanted:,} responses are compared")
     outcome.say(f"struck: {dict(struck)}")
     must_have_struck(outcome, struck)
     return outcome
@@ -111,9 +111,9 @@ def judge_storm(
     verdict = judged(options, found, seconds)
     found.proxy.faults(_faults(options))
     came = back(found.upstream.main, found.follower.network)
-    outcome.say(f"{name}: {verdict.answers.total():,} answers, back after {came:.1f} s")
+    outcome.say(f"{name}: {verdict.answers.total():,} responses, back after {came:.1f} s")
     outcome.lines += verdict.differences[:3]
-    outcome.must(not verdict.differences, f"{name}: no wrong answer")
+    outcome.must(not verdict.differences, f"{name}: no wrong response")
     allowed = options.block_time + BACK_SECONDS
     is_soon = came <= allowed or options.at_any_speed
     outcome.must(is_soon, f"{name}: pending is back in {allowed:g} s")
@@ -153,4 +153,4 @@ def judge_lacking(
     outcome.say(f"{name}:")
     judge_verdict(outcome, verdict, 50)
     if trust == "trusted" and not options.stand_in:
-        outcome.must("trusted" in said, f"{name}: /readyz says that it is trusted")
+        outcome.must("trusted" in said, f"{name}: /readyz reports the mode trusted")

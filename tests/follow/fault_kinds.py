@@ -32,7 +32,7 @@ KINDS: dict[str, FaultKind] = {
     "429-after": FaultKind("instead", "too many requests, with Retry-After in seconds", 1),
     "5xx": FaultKind("instead", "502, 503 or 504 with a text"),
     "reset": FaultKind("instead", "the connection is reset"),
-    "hang": FaultKind("instead", "no answer until the client goes"),
+    "hang": FaultKind("instead", "no response until the client disconnects"),
     "html": FaultKind("instead", "status 200 with a page", is_lie=True),
     # Rejected items, as on real endpoints of this kind.
     "header-not-found": FaultKind("refusal", "it does not know the block that is named"),
@@ -47,20 +47,20 @@ KINDS: dict[str, FaultKind] = {
     # False or missing responses.
     "wrong-id": FaultKind("damage", "the id of another request", is_lie=True),
     "reordered": FaultKind("damage", "a batch in another order", is_lie=True),
-    "missing-item": FaultKind("damage", "a batch without one answer", is_lie=True),
+    "missing-item": FaultKind("damage", "a batch without one response", is_lie=True),
     "null": FaultKind("damage", "null for a result", is_lie=True),
-    "another-key": FaultKind("damage", "the answer to other parameters", is_lie=True),
+    "another-key": FaultKind("damage", "the response to other parameters", is_lie=True),
     "flip-value": FaultKind("damage", "one bit of a value", is_lie=True),
     "flip-node": FaultKind("damage", "one bit of a proof's node", is_lie=True),
     "flip-code": FaultKind("damage", "one bit of a code", is_lie=True),
     "flip-header": FaultKind("damage", "one bit of a block's header", is_lie=True),
     "empty-proof": FaultKind("damage", "a proof without nodes", is_lie=True),
     "extra-nodes": FaultKind("damage", "a proof with a node that is not of it", is_lie=True),
-    "long-proof": FaultKind("damage", "a proof of so many nodes", 600, is_lie=True),
+    "long-proof": FaultKind("damage", "a proof with this many nodes", 600, is_lie=True),
     # The response's bytes in transit.
     "truncated-gzip": FaultKind("bytes", "gzip that ends in the middle", is_lie=True),
-    "cut": FaultKind("bytes", "the connection is reset in the middle of an answer", is_lie=True),
-    "drip": FaultKind("bytes", "seconds between pieces of the answer", 0.002),
+    "cut": FaultKind("bytes", "the connection is reset in the middle of a response", is_lie=True),
+    "drip": FaultKind("bytes", "seconds between pieces of the response", 0.002),
 }
 
 LIES = tuple(name for name, kind in KINDS.items() if kind.is_lie)

@@ -63,7 +63,7 @@ class Verdict:
 
     def lines(self) -> list[str]:
         """A table of the results."""
-        shown = [f"{self.answers.total():>9,} answers judged and equal, "
+        shown = [f"{self.answers.total():>9,} responses compared and equal, "
                  f"{self.errors.total():,} of them errors at both",
                  f"{len(self.differences):>9,} differences {self._kinds() or ''}",
                  f"{self.unanswered.total():>9,} not answered",
@@ -72,7 +72,7 @@ class Verdict:
                  *(f"{count:>9,} not answered, of {kind}"
                    for kind, count in self.unanswered_kinds.most_common(5)),
                  f"{self.unjudged.total():>9,} not judged {dict(self.unjudged) or ''}",
-                 f"{self.gone:>9,} about what is no longer kept"]  # fmt: skip
+                 f"{self.gone:>9,} about blocks that are no longer kept"]  # fmt: skip
         shown += [f"{count:>9,} {kind}" for kind, count in self.answers.most_common()]
         shown += [f"{count:>9,} about {name}" for name, count in self.abouts.most_common()]
         if self.seconds:

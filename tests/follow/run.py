@@ -47,20 +47,20 @@ class Check(NamedTuple):
 
 
 CHECKS = {
-    "equality": Check(1, "0 differences of 200,000 answers, none missing", check_live.equality),
+    "equality": Check(1, "0 differences in 200,000 responses, none missing", check_live.equality),
     "freshness": Check(2, "median 150 ms, 99 % 500 ms after the feed", check_live.freshness),
     "round-trips": Check(3, "3, 4, 4 and 6, the second time 0", check_calls.round_trips),
     "economy": Check(4, "2 requests per flashblock, 99 % 6, within budget", check_economy.economy),
-    "lies": Check(5, "0 wrong answers in every kind of damage", check_weather.lies),
-    "audit": Check(6, "what is false is dropped within 10 s", check_trust.audit),
+    "lies": Check(5, "0 wrong responses for every kind of damage", check_weather.lies),
+    "audit": Check(6, "false state is dropped within 10 s", check_trust.audit),
     "weather": Check(7, "well again one block and 2 s after it", check_weather.weather),
-    "silence": Check(8, "60 s: warm reads go on, cold ones fail in time", check_outages.silence),
+    "silence": Check(8, "60 s: warm reads continue, cold ones fail in time", check_outages.silence),
     "lacking": Check(9, "endpoints without this or that are followed", check_weather.lacking),
     "reorgs": Check(10, "above the anchor as now, below it a new epoch", check_outages.reorgs),
     "kills": Check(11, "nothing learned is lost, warm after 3 s", check_kills.kills),
     "real-blocks": Check(12, "published hashes, roots computed", check_chains.real),
     "published": Check(13, "every case behind geth", check_chains.published),
-    "abuse": Check(14, "64 clients of random accounts harm nobody", check_chains.abuse),
+    "abuse": Check(14, "64 clients of random accounts do not affect others", check_chains.abuse),
     "speed": Check(15, "whole stores within 3 %", check_chains.speed),
 }
 HOLDS, FAILS, CANNOT = 0, 1, 2
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("checks", nargs="+", choices=[*CHECKS, "all"], metavar="CHECK")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--tps", type=float, default=200, help="transactions a second")
-    parser.add_argument("--clients", type=int, default=4, help="threads that ask")
+    parser.add_argument("--clients", type=int, default=4, help="client threads")
     parser.add_argument("--rate", type=float, default=20, help="batches a second of each")
     parser.add_argument("--delay", type=float, default=0.05, help="seconds to the upstream")
     parser.add_argument("--seed", type=int, default=0)

@@ -144,4 +144,4 @@ def test_several_clients_are_one_verdict(pair: Pair) -> None:
     threading.Timer(0.5, stop.set).start()
     found = judge(plan, pair.senders, stop)
     assert not found.differences
-    assert any("answers judged" in line for line in found.lines())
+    assert any("responses compared" in line for line in found.lines())

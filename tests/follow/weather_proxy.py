@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="to listen at; 0 picks a free one")
     parser.add_argument("--faults", default="", help="KIND=RATE[:AMOUNT],...")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--journal", type=Path, help="file for what was damaged and how")
+    parser.add_argument("--journal", type=Path, help="file for a record of the damage")
     options = parser.parse_args()
     weather = Weather(parse(options.faults), options.seed, options.journal)
     uvloop.run(serve(options.upstream, weather, options.port))

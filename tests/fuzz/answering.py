@@ -75,7 +75,7 @@ class Answering:
         asked = _requests(body)
         for answer in answers if isinstance(answers, list) else [answers]:
             if answer.get("jsonrpc") != "2.0" or "id" not in answer:
-                yield "no answer of JSON-RPC"
+                yield "not a JSON-RPC response"
             if "error" in answer:
                 if answer["error"]["code"] == INTERNAL:
                     yield "an internal error"

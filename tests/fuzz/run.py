@@ -34,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     targets = options.targets or list(TARGETS)
     if unknown := set(targets) - set(TARGETS):
-        parser.error(f"there is no target {', '.join(sorted(unknown))}")
+        parser.error(f"unknown target {', '.join(sorted(unknown))}")
     say("building, which takes minutes the first time")
     try:
         commands = built(targets)
@@ -111,7 +111,7 @@ def explain(target: str, command: list[str], log: Path) -> None:
     """The finding, its input, and the command to reproduce it."""
     text = log.read_text(errors="replace")
     inputs = WRITTEN.findall(text)
-    say(f"{target}: a promise is broken, or the program failed; {log} has all it said")
+    say(f"{target}: a promise is broken, or the program failed; its output is in {log}")
     for line in text.splitlines():
         if "panicked at" in line or "AssertionError" in line or "ERROR: libFuzzer" in line:
             say(f"  {line[:1000]}")

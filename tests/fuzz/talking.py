@@ -124,7 +124,7 @@ def frames(data: bytes) -> Iterator[bytes]:
 def _wrong(out: bytes) -> str | None:
     """Return the error from a client's point of view."""
     if not out.startswith(SWITCHED):
-        return None if not out or out.startswith(b"HTTP/1.1 ") else "no answer of HTTP"
+        return None if not out or out.startswith(b"HTTP/1.1 ") else "not an HTTP response"
     library = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN, max_size=None)
     library.receive_data(out.partition(b"\r\n\r\n")[2])
     if library.parser_exc is not None:

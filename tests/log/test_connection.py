@@ -276,7 +276,7 @@ def test_a_cancellation_that_comes_with_a_failure_ends_the_attempts(
 
         monkeypatch.setattr(asyncio, "open_connection", refuse)
         done, _ = await asyncio.wait({opening}, timeout=PATIENCE)
-        assert done, "it goes on although it was cancelled"
+        assert done, "it continues although it was cancelled"
         assert opening.cancelled()
 
     asyncio.run(connect())

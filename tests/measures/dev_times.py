@@ -328,7 +328,7 @@ def main() -> None:
     parser.add_argument("--options", default="", help="more flags for foreblock")
     given = parser.parse_args()
     chosen = Chosen(given.rounds, given.transactions, given.blocks, given.slots)
-    say("| What | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
+    say("| Operation | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
     program, ratios = find("anvil", given.peers), dict[str, float]()
     for scenario in SCENARIOS:
         if given.only in (None, scenario.measure.__name__):

@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=1_000_000)
     parser.add_argument("--peers", type=Path, default=Path("build/peers"), help="other servers")
     parser.add_argument("--settle", type=float, default=60.0, help="seconds for geth's own index")
-    parser.add_argument("--data", help="where temporary stores go")
+    parser.add_argument("--data", help="folder of temporary stores")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
         folder = Path(name)

@@ -133,7 +133,7 @@ async def test_a_wait_does_not_keep_the_worker_busy() -> None:
     await driven_loop().advance(THRESHOLDS.commit_poll_seconds)
     reads = instance.reads
     await driven_loop().advance(10.0)
-    assert instance.reads == reads, "none without anybody who waits"
+    assert instance.reads == reads, "none without a waiting request"
 
 
 @in_driven_loop

@@ -69,7 +69,7 @@ def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
         assert found is not None
         assert result(found) == paid
         for full in (False, True):
-            assert ways.at_once(block(tag, full=full)) is None, "nobody has rendered it yet"
+            assert ways.at_once(block(tag, full=full)) is None, "it was not rendered before"
             assert ways.at_once(block(tag, full=full)) == ways.long.send(
                 post(block(tag, full=full))
             )
@@ -197,7 +197,7 @@ def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
 
 def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None:
     whole = post(balance())
-    assert ways.fast_path.answer(whole, b"") is None, "nobody has accepted the head"
+    assert ways.fast_path.answer(whole, b"") is None, "the head was not accepted before"
     ways.short.send(whole)
     assert ways.fast_path.answer(whole, b"") is not None
     for other in (

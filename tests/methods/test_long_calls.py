@@ -42,7 +42,7 @@ PARAMS: dict[str, list[Any]] = {
     "nulls": [{"to": A1, "data": LONG_DATA}, "latest", None, None],
     "a block by object": [
         {"to": A1}, {"blockNumber": "0x1"}, {A1: {"code": returning("NUMBER"), "state": SLOTS}}],
-    "a block that nobody has": [{"to": A1}, "0xffffff", {A1: {"state": SLOTS}}],
+    "an unknown block": [{"to": A1}, "0xffffff", {A1: {"state": SLOTS}}],
     "no block": [{"to": A1, "data": LONG_DATA}],
     "no call": [None, "latest", {A1: {"state": SLOTS}}],
     "neither a call nor overrides": [None, "latest", {A1: {"state": []}, A2: {"state": SLOTS}}],

@@ -138,7 +138,7 @@ def test_number_of_the_pending_block_simulates_inside_it(
 ) -> None:
     pending = client.ask("eth_getBlockByNumber", "pending", False)
     (block,) = simulate(client, inside(PAID, "BALANCE"))
-    assert word(block) == 10, "after what is pre-confirmed"
+    assert word(block) == 10, "after the pre-confirmed transactions"
     for field in (
         "number", "parentHash", "timestamp", "gasLimit", "miner", "mixHash", "extraData",
         "parentBeaconBlockRoot",

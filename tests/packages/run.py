@@ -54,7 +54,7 @@ def main() -> None:
     if here:
         try_and_say(wheels[here])
     else:
-        say("NOT TRIED", "none of these wheels runs on this machine")
+        say("NOT TRIED", "no wheel for this machine")
 
 
 def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:

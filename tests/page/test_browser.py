@@ -324,7 +324,9 @@ def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
         dev.main.ask("anvil_reorg", 2, [])
         tab.wait(f"document.querySelector('.row[data-key=\"{gone['hash']}\"]') === null", "it left")
         rows = "[...document.querySelectorAll('.blocks .row .number')].map(each => +each.innerText)"
-        numbers = tab.wait(f"{rows}[0] > {int(gone['number'], 16)} && {rows}", "the chain goes on")
+        numbers = tab.wait(
+            f"{rows}[0] > {int(gone['number'], 16)} && {rows}", "the chain continues"
+        )
         assert numbers == sorted(set(numbers), reverse=True)
         assert tab.problems == []
 
@@ -413,7 +415,7 @@ def test_it_goes_on_after_a_restart_of_the_service(browser: Browser, tmp_path: P
         tab.wait(f"{state} === 'lost'", "it has noticed")
         with dev_chain(*options) as again:
             tab.wait(f"{state} === 'live'", "it is live again")
-            until(lambda: again.main.latest() > before, "the chain goes on")
+            until(lambda: again.main.latest() > before, "the chain continues")
             seen = tab.wait(f"document.querySelector('{PLACE}').textContent", "a flashblock")
             tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
             # The browser itself reports failed connections, and nothing else.

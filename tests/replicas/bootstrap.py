@@ -45,7 +45,7 @@ def run_bootstrap(folder: Path, say: Say, size: int = SIZE) -> list[str]:
         node.wait()
         took, first = time.monotonic() - began, node.commit()
         node.wait(commit=writing(made).commit() + 10)
-        say(f"{size / 1e9:.2f} GB: first answer {took:.1f} s after the start, commit {first}")
+        say(f"{size / 1e9:.2f} GB: first response {took:.1f} s after the start, commit {first}")
         wrong, told = judge_fleet(made, seen)
         say(told)
     return wrong if took <= BOUND else [*wrong, f"it took {took:.1f} s (bound {BOUND:g})"]

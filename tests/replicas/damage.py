@@ -46,7 +46,7 @@ def run_lost_end(folder: Path, say: Say) -> list[str]:
         wrong, told = judge_fleet(made)
         say(told)
         if not healed:
-            wrong.append("nobody says that the log was healed")
+            wrong.append("no node reports that the log was healed")
         return wrong if took <= 2 else [*wrong, f"healed after {took:.1f} s (bound 2)"]
 
 

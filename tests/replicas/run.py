@@ -58,11 +58,11 @@ def _storm(plan: StormPlan, folder: Path, say: Callable[[str], None]) -> list[st
 
 def main() -> int:
     reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("check", nargs="*", help="names of checks; all without one")
+    reader.add_argument("check", nargs="*", help="names of checks; all by default")
     reader.add_argument("--kills", type=int, default=200)
     reader.add_argument("--cuts", type=int, default=50)
     reader.add_argument("--seed", type=int, default=0)
-    reader.add_argument("--folder", type=Path, help="where stores are kept, and left for a look")
+    reader.add_argument("--folder", type=Path, help="folder of the stores, which is kept")
     given = reader.parse_args()
     known = checks(StormPlan(given.kills, given.cuts, given.seed))
     unknown = set(given.check) - known.keys()

@@ -240,7 +240,7 @@ def test_answers_are_those_of_a_whole_state(
     assert without_snapshots(part.answer(body)) == without_snapshots(whole.answer(body))
     assert part.done == whole.done
     asked = [key for each in part.rounds for key in each[:learns]]
-    assert len(asked) == len(set(asked)), "nothing is asked for again once it is known"
+    assert len(asked) == len(set(asked)), "known state is not requested again"
 
 
 def without_snapshots(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

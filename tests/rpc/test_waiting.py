@@ -110,7 +110,7 @@ def test_a_long_body_takes_a_place_and_no_context_before_it_is_read() -> None:
         await asyncio.sleep(0)
         assert toys.contexts == []
         assert parse(toys.answer(call("later")))["error"]["message"].startswith("too many")
-        assert parse(toys.answer(LONG_CALL))["id"] is None, "nobody has looked for its id"
+        assert parse(toys.answer(LONG_CALL))["id"] is None, "its id was not searched for"
         assert len(toys.contexts) == 1
         assert len(parse(await task)["result"][0]) == LONG_BODY
         assert budget.waits.left == 1

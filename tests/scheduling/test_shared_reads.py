@@ -77,7 +77,7 @@ def test_short_reads_are_answered_in_place_until_the_round_is_used_up() -> None:
         assert isinstance(outcome, Awaitable)
         assert late.left == 1, "nothing of it is done in this round"
         await rounds(1)
-        assert reads.read(Reading(clock, 1, 1e-6)()) == b"read", "a round begins anew"
+        assert reads.read(Reading(clock, 1, 1e-6)()) == b"read", "a new round begins"
         assert await outcome == b"read"
 
     run(main)
@@ -181,7 +181,7 @@ def test_when_the_first_asker_goes_away_another_one_goes_on() -> None:
         return await asyncio.gather(*others[1:])
 
     assert run(main) == [b"read"] * 4
-    assert reading.begun == 2, "on a view of its own, with what there was"
+    assert reading.begun == 2, "on a separate view, with the earlier state"
 
 
 def test_when_all_have_gone_the_next_one_is_not_kept_waiting() -> None:
@@ -229,7 +229,7 @@ def test_a_failure_is_everybodys() -> None:
         reading.failure = StoreDamaged("a row")
         found = await asyncio.gather(*tasks, return_exceptions=True)
         reading.failure = None
-        assert await awaited(reads.coalesce("key", reading)) == b"read", "the next one tries anew"
+        assert await awaited(reads.coalesce("key", reading)) == b"read", "the next one tries again"
         return list(found)
 
     assert [type(each) for each in run(main)] == [StoreDamaged] * 3

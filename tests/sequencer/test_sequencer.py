@@ -222,7 +222,7 @@ def test_a_large_transaction_waits_for_a_later_index(tmp_path: Path) -> None:
     place = places(chain.run(4_000))
     assert place[small.raw] == (2, 1)
     assert place[large.raw] == (2, 5), "of ten slots, five are half of the limit"
-    assert place[most.raw] == (3, 10), "the most that is taken in fits into a block of its own"
+    assert place[most.raw] == (3, 10), "the largest accepted transaction fits into an empty block"
 
 
 def test_a_crowded_block_keeps_room_for_what_comes_later(tmp_path: Path) -> None:

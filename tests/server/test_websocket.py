@@ -26,7 +26,7 @@ async def test_messages_of_text_and_bytes_are_answered_with_text() -> None:
     assert [(frame.opcode, bytes(frame.data)) for frame in wire.frames()] == [
         (Opcode.TEXT, b"<a>"), (Opcode.TEXT, b"<b>"),
     ]  # fmt: skip
-    assert len(wire.transport.written) == 2, "answers of one piece are written at once"
+    assert len(wire.transport.written) == 2, "responses of one piece are written immediately"
 
 
 @in_loop
@@ -356,7 +356,7 @@ async def test_sessions_that_fail_close_with_a_code() -> None:
 @in_loop
 async def test_a_session_may_close_while_it_answers() -> None:
     async def late() -> Reply:
-        raise AssertionError("nobody waits for it")
+        raise AssertionError("its client is gone")
 
     def close_and_answer(_: bytes) -> Reply:
         wire.session.channel.close(1013, "enough")

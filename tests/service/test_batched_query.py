@@ -44,7 +44,7 @@ async def test_what_comes_while_a_round_is_under_way_joins_the_next() -> None:
     await settle()
     others = [asyncio.create_task(asking.result(key)) for key in (b"a", b"b", b"b")]
     await settle()
-    assert writer.asked == [(b"a",)], "an answer that is under way may be too old"
+    assert writer.asked == [(b"a",)], "a pending response may be too old"
     writer.may_answer.set()
     assert await first == 1
     assert [await each for each in others] == [2, 2, 2]

@@ -86,7 +86,7 @@ def test_published_requests_have_the_answers_of_a_whole_store(
             judged += any(asked)
             assert json.loads(cold.reply(body).body) == answer
             again = len(cold.network.asked), len(cold.network.proofs_at)
-            assert again == asked, "what is known is not asked for again"
+            assert again == asked, "known state is not requested again"
     assert judged
 
 

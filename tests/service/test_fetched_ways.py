@@ -31,7 +31,7 @@ def test_a_cold_proof_is_one_request(cold: Follower, ethereum: Asker) -> None:
     assert cold.ask("eth_getAccount", SOMEBODY, "latest") == ethereum.ask(
         "eth_getAccount", SOMEBODY, "latest"
     )
-    assert cold.network.proofs_at == [SOMEBODY], "what is known is not asked for again"
+    assert cold.network.proofs_at == [SOMEBODY], "known state is not requested again"
 
 
 def test_proofs_of_a_batch_are_asked_for_together(cold: Follower, ethereum: Asker) -> None:

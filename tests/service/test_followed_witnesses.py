@@ -44,13 +44,13 @@ def test_witnesses_are_those_of_a_whole_store(whole: Ledger, cold: Follower) -> 
     with asker(whole) as everything:
         for number in range(ANCHOR + 1, LATEST + 1):
             true = everything.ask(WITNESS, hex(number))
-            assert PASSER.hex() not in "".join(true["keys"]), "nobody reads it"
+            assert PASSER.hex() not in "".join(true["keys"]), "it is never read"
             assert cold.ask(WITNESS, hex(number)) == true
     assert "0x" + PASSER.hex() in cold.network.proofs_at
     assert cold.network.asked == [], "no value is missing"
     asked = len(cold.network.proofs_at)
     cold.ask(WITNESS, hex(LATEST))
-    assert len(cold.network.proofs_at) == asked, "what is known is not asked for again"
+    assert len(cold.network.proofs_at) == asked, "known state is not requested again"
 
 
 def test_what_cannot_be_had_is_an_error(cold: Follower) -> None:

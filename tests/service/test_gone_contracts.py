@@ -70,7 +70,7 @@ def test_reads_are_those_of_a_whole_store(whole: Ledger, cold: Follower) -> None
             assert int(true, 16) == 0
     assert int(cold.ask("eth_getStorageAt", CONTRACT, SLOT, hex(GONE - 1)), 16) == 7
     assert cold.network.proofs_at == [CONTRACT] * 2, "one for each slot"
-    assert cold.network.asked == [], "nobody is asked about the latest block"
+    assert cold.network.asked == [], "no request is about the latest block"
 
 
 def test_calls_are_those_of_a_whole_store(whole: Ledger, cold: Follower) -> None:

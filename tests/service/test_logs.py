@@ -64,7 +64,7 @@ def test_a_queue_that_has_room_again_takes_lines_again(stuck: Stuck) -> None:
     queue.put("x" * (MOST_BYTES - 1))
     queue.put("too much")
     stuck.free.set()
-    until(lambda: b"1 dropped\n" in stuck.written, "the count is told")
+    until(lambda: b"1 dropped\n" in stuck.written, "the count is logged")
     queue.put("after")
     queue.close(PATIENCE)
     assert stuck.written[1:] == [b"1 dropped\n", b"after\n"]

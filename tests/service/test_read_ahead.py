@@ -40,7 +40,7 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         assert before is not None
         chain.submit(send(ACCOUNTS[0], 0))
         chain.sequencer.run_immediate()
-        assert balance() is None, "nobody has read the commit"
+        assert balance() is None, "the commit was not read before"
         writer.broadcast(Committed("main", chain.writer.last_commit))
         assert balance() is None, "who waits for it is answered first"
         await asyncio.sleep(0)

@@ -143,7 +143,7 @@ def test_snapshots_under_load_are_commits_of_the_log(node: Node, tmp_path: Path)
                     assert view.heads.latest is not None
                     header, _ = read_header(view, view.heads.latest[0])
                 assert copy.trie().root() == header.state_root
-            until(partial(len, done), "commits go on")
+            until(partial(len, done), "commits continue")
     finally:
         stop.set()
         loading.join()

@@ -39,7 +39,7 @@ def findings(samples: Sequence[Sample]) -> Iterator[str]:
         yield f"objects grew from {full[0]} to {full[-1]}"
     past = [sample.pages_of_past for sample in samples if sample.block >= FULL]
     if past and past[-1] > past[0] * PLATEAU:
-        yield f"what is kept for a while grew from {past[0]} to {past[-1]} pages"
+        yield f"data of limited retention grew from {past[0]} to {past[-1]} pages"
     steps = [growth(*pair) for pair in itertools.pairwise(samples) if pair[0].block >= FULL]
     if steps and max(steps) > STEADY * min(steps):
         yield f"the store grew by {min(steps):.0f} to {max(steps):.0f} bytes per transaction"

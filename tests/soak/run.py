@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=HOUR)
     parser.add_argument("--tps", type=int, default=10, help="transactions a second")
     parser.add_argument("--samples", type=int, default=12)
-    parser.add_argument("--folder", type=Path, help="where the store is made")
+    parser.add_argument("--folder", type=Path, help="folder of the store")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     say(COLUMNS.format(*NAMES))
@@ -43,7 +43,7 @@ def main() -> None:
         say(f"wrong: {each}")
     if wrong:
         sys.exit(1)
-    say(f"nothing grew that should not, and no more than {VIEWS_AT_ONCE} views were open at once")
+    say(f"no unexpected growth, and no more than {VIEWS_AT_ONCE} views were open at once")
 
 
 def row(sample: Sample, seconds: float) -> str:

@@ -193,7 +193,7 @@ def test_a_chain_begins_with_the_rules_the_time_and_the_accounts_that_are_asked_
         assert view.heads.pending is not None
         row = view.row(partial_key(1, view.heads.pending))
         assert row is not None
-        assert decode_partial_row(row).header.timestamp == 1_002, "time goes on from there"
+        assert decode_partial_row(row).header.timestamp == 1_002, "time continues from there"
 
 
 def test_a_file_of_accounts_that_is_missing_is_named(tmp_path: Path) -> None:

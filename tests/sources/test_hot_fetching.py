@@ -130,7 +130,7 @@ def _after_messages(units: float, failures: int = 0) -> World:
         for _ in range(100):  # turns of the loop, of which it needs a few
             await asyncio.sleep(0)
         assert not fetching.is_fetching
-        assert len(world.asked) == first, "what is known is not asked for"
+        assert len(world.asked) == first, "known state is not requested"
         task.cancel()
 
     asyncio.run(body())

@@ -119,7 +119,7 @@ def answered(
             DrivenClock(),
         )
         answers.fetch(BusRequest(message, heard.append))
-        assert len(heard) == before, "nobody waits for it here"
+        assert len(heard) == before, "no client waits for it here"
         for each in started:
             await each
 

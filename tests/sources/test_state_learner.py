@@ -207,7 +207,7 @@ def test_what_was_wanted_and_is_found_is_heard_with_its_contracts(truth: Truth) 
     assert heard == [WANTED]
     fetching = learner.find(WANTED, _blocks(truth, 4, 7), Purpose.WARM_UP, 1.0, is_used=False)
     asyncio.run(fetching)
-    assert heard == [WANTED], "what is fetched again is not in use because of that"
+    assert heard == [WANTED], "fetching again does not count as use"
     fetcher.proves = False
     _find(learner, WANTED, _blocks(truth, 4, 7))
     assert heard[1:] == [StateKeys(codes_of=frozenset({SCRIBE}))], "nothing else was found"

@@ -186,7 +186,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_its_requests(dev: Dev) -> Non
 def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
     before = number(dev.main.pending())
     killed = dev.kill("writer")
-    assert dev.main.ask("eth_getBalance", "0x" + "00" * 20, "pending") == "0x0", "reads go on"
+    assert dev.main.ask("eth_getBalance", "0x" + "00" * 20, "pending") == "0x0", "reads continue"
     until(lambda: dev.pids("writer") not in ([], [killed]), "another writer")
     wait_for_next_flashblock(dev.main)
     assert number(dev.main.pending()) >= before

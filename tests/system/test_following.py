@@ -123,7 +123,7 @@ def test_a_killed_instance_in_the_middle_comes_back_and_all_is_well(
     ).network
     until_latest(last, dev.main.latest() + 1)
     killed.kill()
-    until(lambda: last.probe("/readyz")[0] == 503, "it says that nothing comes any more")
+    until(lambda: last.probe("/readyz")[0] == 503, "it reports the silent feed")
     until(lambda: "not connected" in last.probe("/readyz?verbose")[1], "and why")
     middle()
     until(lambda: last.probe("/readyz")[0] == 200, "it is well again")

@@ -151,7 +151,7 @@ def test_counters_only_rise_over_restarts(dev: Dev) -> None:
         for _ in range(4):
             seen.append(_patiently(dev.main))
             assert fallen(seen[-2], seen[-1]) == []
-    until(lambda: value(_patiently(dev.main), "ready", network="main") == 1, "it goes on")
+    until(lambda: value(_patiently(dev.main), "ready", network="main") == 1, "it continues")
     assert fallen(seen[-1], scrape(dev.main.url)) == []
 
 
@@ -170,7 +170,7 @@ def _patiently(network: Network) -> Metrics:
         except (ConnectionError, OSError):
             return None
 
-    return until(once, "an answer")
+    return until(once, "a response")
 
 
 def slow_request(dev: Dev, request_id: str) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def test_sessions_of_one_instance_never_go_backwards(dev: Dev) -> None:
         while not first or commit < first + 5:
             for client in clients:
                 found = read(client)
-                assert found >= commit, "an answer is older than one that was read before"
+                assert found >= commit, "a response is older than an earlier one"
                 commit, first = found, first or found
 
 
@@ -151,7 +151,7 @@ def test_a_client_between_instances_never_goes_backwards(tmp_path: Path) -> None
         copied = ask(lagging.url).commit
         chain.run(1_000)
         seen = until(
-            lambda: found if (found := ask(current.url).commit) > copied else None, "it goes on"
+            lambda: found if (found := ask(current.url).commit) > copied else None, "it continues"
         )
         assert ask(lagging.url).commit == copied < seen, "without the header it goes backwards"
         for _ in range(5):

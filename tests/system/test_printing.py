@@ -175,7 +175,7 @@ def test_a_reader_that_stops_stops_nothing_and_hears_what_it_missed() -> None:
         transaction = running.main.ask("eth_sendTransaction", sent)
         assert running.main.ask("eth_getTransactionReceipt", transaction)["status"] == "0x1"
         output = Output(running)
-        until(lambda: any("are not shown" in line for line in output.lines), "it is told")
+        until(lambda: any("are not shown" in line for line in output.lines), "it is printed")
         running.main.ask("eth_gasPrice")
         output.wait_for("eth_gasPrice")
     output.end()

@@ -108,4 +108,4 @@ def test_readers_answer_alike_after_every_commit(chain: PreconfirmingChain, tmp_
                     assert other.ask(body) == expected
                     assert "error" not in json.loads(reply.body)
                     answers.add(expected)
-    assert len(answers) > 60, "the answers do change"
+    assert len(answers) > 60, "the responses do change"

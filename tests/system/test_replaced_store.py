@@ -44,13 +44,13 @@ class Client:
                 status == 503 and why in text for status, text in probes
             )
 
-        until(all_say_so, f"everybody is told: {why}")
+        until(all_say_so, f"all clients get the error: {why}")
 
     def await_served(self) -> None:
         """Wait until every response is a result again, of a later commit."""
         last = self.commit
         until(lambda: all("result" in each for each in self.answers()), "all are answered")
-        until(lambda: self.answers() and self.commit > last, "it goes on")
+        until(lambda: self.answers() and self.commit > last, "it continues")
 
 
 def kill_some(dev: Dev) -> None:

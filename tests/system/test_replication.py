@@ -131,7 +131,7 @@ def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
         until(lambda: not writer.is_ready(), "nothing is pending without a log")
         writer.network.ask("eth_chainId")
         at = writer.network.commit
-        until(lambda: "waits for the log" in writer.log()[2], "it says that it waits")
+        until(lambda: "waits for the log" in writer.log()[2], "it reports that it waits")
         nats.start()
         writer.until_commit(at + 5)
         standby.until_commit(at + 5)

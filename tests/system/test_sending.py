@@ -139,7 +139,7 @@ def answered(network: Network, method: str, *params: object) -> Any:  # noqa: AN
                 raise
             return None
 
-    return until(poll, "the pool answers")
+    return until(poll, "a response of the pool")
 
 
 def mined(node: Network, sent: str) -> dict[str, Any]:
@@ -237,4 +237,4 @@ def test_stopped_writer_hides_the_pool_and_nothing_else(dev: Dev) -> None:
         assert int(node.ask("eth_getBalance", account(15), "latest"), 16) > 0
     finally:
         os.kill(writer, signal.SIGCONT)
-    until(lambda: node.ask("eth_getTransactionByHash", sent), "the writer answers again")
+    until(lambda: node.ask("eth_getTransactionByHash", sent), "a response of the writer")

@@ -116,7 +116,7 @@ def test_neither_answers_nor_stopping_wait_for_who_reads_the_logs() -> None:
         while told < NOISE:
             line = json.loads(service.process.stderr.readline())
             if line["event"] == "noise":
-                assert line["number"] == told, "what is missing is counted where it is missing"
+                assert line["number"] == told, "missing responses are counted at the right place"
                 told += 1
             else:
                 assert line["event"] == "log_lines_dropped"
@@ -151,7 +151,7 @@ def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipeline
             assert service.process.wait(PATIENCE) == 0
         assert load.malformed == []
         assert load.reset == 0
-        assert load.refused == CLIENTS, "each client came once more and found nobody"
+        assert load.refused == CLIENTS, "each client reconnected once without success"
 
 
 def test_stopping_closes_resting_clients_and_bounds_the_wait_for_slow_ones() -> None:
@@ -170,7 +170,7 @@ def test_second_interrupt_kills() -> None:
         (worker,) = service.workers()
         service.process.send_signal(signal.SIGINT)
         probe = ("127.0.0.1", service.port)
-        until(lambda: refuses(probe), "nobody new is let in")
+        until(lambda: refuses(probe), "new clients are rejected")
         service.process.send_signal(signal.SIGINT)
         service.process.wait(PATIENCE)
         until(lambda: not alive(worker), "the worker's end")

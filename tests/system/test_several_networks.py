@@ -103,7 +103,7 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(
         }  # fmt: skip
         _, networks = stack.enter_context(serving_several(told))
         good, bad = networks["main"], networks["test"]
-        until(lambda: "Malformed" in bad.probe("/readyz?verbose")[1], "noise is heard")
+        until(lambda: "Malformed" in bad.probe("/readyz?verbose")[1], "noise is received")
         begun = good.latest()
         until_latest(good, max(begun, dev.main.latest()) + 3)
         block = good.latest()
@@ -113,7 +113,7 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(
         assert status == 503
         assert f"feed: {noise}: connected" in text
         assert "not reached yet" in text
-        assert bad.latest() == 0, "what it has, it serves"
+        assert bad.latest() == 0, "it serves its blocks"
 
 
 @pytest.mark.heavy
@@ -130,13 +130,13 @@ def test_a_network_that_cannot_be_begun_again_leaves_the_other_alone(
         genesis.rename(hidden)
         (writer,) = children(pid)["writer"]
         os.kill(writer, signal.SIGKILL)
-        until(lambda: "failed:" in bad.probe("/readyz?verbose")[1], "it says that it failed")
-        until(lambda: bad.probe("/readyz")[0] == 503, "it says that it stands still")
+        until(lambda: "failed:" in bad.probe("/readyz?verbose")[1], "it reports the failure")
+        until(lambda: bad.probe("/readyz")[0] == 503, "it reports that it has stopped")
         assert "genesis.json" in bad.probe("/readyz?verbose")[1]
         held = bad.latest()
         until_latest(good, dev.main.latest() + 2)
         assert good.probe("/readyz")[0] == 200
-        assert bad.latest() == held > 0, "what it has, it serves"
+        assert bad.latest() == held > 0, "it serves its blocks"
         hidden.rename(genesis)
         until_latest(bad, sources["test"].latest() + 1)
         until(lambda: bad.probe("/readyz")[0] == 200, "it is well again")

@@ -70,7 +70,7 @@ def test_slow_and_resting_clients_do_not_slow_others_and_are_let_go() -> None:
             other = stack.enter_context(service.connect())
             other.send((b"", post()[:20], post()[:-1])[number % 3])
         assert median_of_asking(service, 200) < 5 * alone
-        until(lambda: service.open_files() == files, "all are let go")
+        until(lambda: service.open_files() == files, "all are released")
 
 
 def test_client_that_never_reads_is_held_back_and_dropped() -> None:

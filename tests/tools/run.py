@@ -74,7 +74,7 @@ def judged(results: dict[tuple[Flow, str], Outcome]) -> int:
     seen = {(target, flow.family, flow.name) for flow, target in results}
     for row in set(EXEMPTIONS) - used:
         if any(row.covers(*each, row.step) for each in seen):
-            say(f"not needed any more: {row}")
+            say(f"unused exemption: {row}")
     return bad
 
 
@@ -82,9 +82,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", default=[], help="a family")
     parser.add_argument("--flow", action="append", default=[], help="a flow by its name")
-    parser.add_argument("--target", action="append", choices=NAMES, help="a chain to run against")
+    parser.add_argument("--target", action="append", choices=NAMES, help="a target chain")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
-    parser.add_argument("--verbose", action="store_true", help="show what programs print")
+    parser.add_argument("--verbose", action="store_true", help="show the output of programs")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # chains end with it
     flows, missing = prepared(choose(chosen.only, chosen.flow))
@@ -100,7 +100,7 @@ def main() -> None:
         write(Path(PAGE), shown)
     bad = judged(results)
     for need, why in missing.items():
-        say(f"NOT RUN: what needs tests/tools/{need}: {why}")
+        say(f"NOT RUN: flows that need tests/tools/{need}: {why}")
     sys.exit(1 if bad or missing else 0)
 
 

@@ -173,7 +173,7 @@ def test_an_exchange_that_failed_is_tried_again_before_it_counts() -> None:
         nodes[0].asked.clear()
         with pytest.raises(NoSuchBlock):
             await blocks.block_at(99)
-        assert len(nodes[0].asked) == 1, "that was an answer"
+        assert len(nodes[0].asked) == 1, "that was a response"
 
     fetching(test, CHAIN)
 
@@ -210,7 +210,7 @@ def test_a_block_that_is_not_valid_is_confirmed_by_others_or_counts_as_a_lie() -
         assert rests(blocks) == [True, False]
 
     async def behind(blocks: BlockFetcher, _: list[BlockNode]) -> None:
-        assert not await blocks.is_confirmed(CHAIN[8].header, 2), "the other one has none yet"
+        assert not await blocks.is_confirmed(CHAIN[8].header, 2), "the other one has no block yet"
         assert not any(rests(blocks))
 
     fetching(alone, CHAIN)

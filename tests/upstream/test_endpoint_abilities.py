@@ -329,7 +329,7 @@ def test_an_answer_that_does_not_come_leaves_time_for_another_try(
     async def post(_: bytes, seconds: float, *, is_urgent: bool) -> None:
         assert not is_urgent
         waited.append(seconds)
-        raise RefusedAnswer(RefusalKind.UNREACHABLE.value, "no answer")
+        raise RefusedAnswer(RefusalKind.UNREACHABLE.value, "no response")
 
     upstream.connections = SimpleNamespace(post=post)  # type: ignore[assignment, misc]
     asking = upstream.ask([("eth_chainId", [])], Urgency(Purpose.CLIENT), upstream.now + left)

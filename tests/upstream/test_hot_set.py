@@ -93,7 +93,7 @@ def test_what_is_kept_is_what_a_plain_list_says(
         assert {address: each.slots for address, each in kept.items()} == expected
         again = WorkingSet(most_slots, most_accounts)
         again.take(kept)
-        assert not any(again.take_changes(9)), "what is kept is not written again"
+        assert not any(again.take_changes(9)), "kept rows are not written again"
         assert StateKeys.union(list(again.portions())) == StateKeys.union(list(hot.portions()))
 
 
@@ -127,7 +127,7 @@ def test_the_newest_come_first_and_the_first_slots_of_all_before_the_last_of_one
     assert first.accounts == {new, big, old}
     assert len(first.slots[big]) == OF_A_PROOF
     assert first.slots[new] == {5}
-    assert set(range(hot_set.FIRST_OF_ONE)) <= first.slots[big], "what everybody reads"
+    assert set(range(hot_set.FIRST_OF_ONE)) <= first.slots[big], "state read by all"
     assert 299 in first.slots[big], "the newest"
     assert second == StateKeys(slots={big: frozenset(range(300)) - first.slots[big]})
 

@@ -31,7 +31,7 @@ def head(number: int) -> CanonicalHead:
         ("a little behind: the feed has time", 7, 8, False, None, 0.9, Rest()),
         ("but not for ever", 7, 8, False, None, 1.0, Follow(8, 8)),
         ("far behind: at once", 7, 10, False, None, 0, Follow(8, 10)),
-        ("far behind: what is wanted lies beyond", 7, 10, False, WANTED, 0, Follow(8, 10)),
+        ("far behind: the requested blocks are beyond", 7, 10, False, WANTED, 0, Follow(8, 10)),
         ("the tip is another block", 7, 7, False, None, 0, Walk(head(7).hash)),
         ("the endpoint went back to another block", 8, 7, False, None, 0, Walk(head(7).hash)),
     ],
@@ -54,7 +54,7 @@ def test_the_fork_is_found_in_a_few_questions(earliest: int, above: int, further
         asked.append(number)
     assert search.shared == fork
     assert len(asked) <= 2 * (further + FIRST_STEP).bit_length() + 1
-    assert min(asked) >= fork - 2 * (further + FIRST_STEP), "old blocks are not asked for"
+    assert min(asked) >= fork - 2 * (further + FIRST_STEP), "old blocks are not requested"
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**40))

@@ -53,7 +53,7 @@ def reading(methods: Methods, body: Callable[[BlockFetcher], Awaitable[None]]) -
 
 
 def test_a_block_comes_as_its_bytes(methods: Methods, block: Block) -> None:
-    methods["eth_getBlockByHash"] = lambda _: pytest.fail("nobody needs it")
+    methods["eth_getBlockByHash"] = lambda _: pytest.fail("it is not needed")
 
     async def body(blocks: BlockFetcher) -> None:
         assert await blocks.block(block.hash) == block

@@ -125,7 +125,7 @@ def _until_said(network: Network, is_enough: Callable[[str], bool]) -> str:
         text = network.probe("/readyz?verbose")[1]
         return text if is_enough(text) else None
 
-    return until(said, "the other network says enough")
+    return until(said, "the other network's status suffices")
 
 
 def _read_along(network: Network, service: int, seconds: float) -> tuple[list[int], float]:

@@ -64,7 +64,7 @@ class Outcome:
         found = []
         if self.verdict.contradictions:
             found.append(f"{len(self.verdict.contradictions)} contradictions")
-        unanswered = self.verdict.unjudged["no answer came"]
+        unanswered = self.verdict.unjudged["no response"]
         if unanswered:
             found.append(f"{unanswered} requests were not answered")
         if not self.has_same_writer and not self.phase.kills:
@@ -85,9 +85,9 @@ class Outcome:
         """The false reports of a service that cannot continue."""
         found = []
         if self.is_ready:
-            found.append("it says that it is ready")
+            found.append("it reports readiness")
         if "missing: block 0x" not in self.said or "no canonical source is set" not in self.said:
-            found.append("it does not say what it lacks")
+            found.append("it does not report the missing parts")
         if "pending" in self.snapshot:
             found.append("it still names a pending block")
         if self.honest_after > SOON:

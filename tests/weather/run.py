@@ -71,17 +71,15 @@ def row(outcome: Outcome, seconds: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Follow a chain through bad weather.")
-    parser.add_argument("--minutes", type=float, default=1, help="of each kind of weather")
-    parser.add_argument("--seed", type=int, default=0, help="of what goes wrong when")
+    parser = argparse.ArgumentParser(description="Follow a chain under injected faults.")
+    parser.add_argument("--minutes", type=float, default=1, help="of each kind of fault")
+    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
     parser.add_argument("--tps", type=float, default=50, help="transactions a second")
-    parser.add_argument("--clients", type=int, default=2, help="processes that ask")
+    parser.add_argument("--clients", type=int, default=2, help="client processes")
     parser.add_argument("--rate", type=float, default=10, help="batches a second of each")
     parser.add_argument("--only", action="append", choices=CHOICES)
-    parser.add_argument(
-        "--at-any-speed", action="store_true", help="do not judge how late anything is"
-    )
-    parser.add_argument("--folder", type=Path, help="where stores and journals are made")
+    parser.add_argument("--at-any-speed", action="store_true", help="do not check delays")
+    parser.add_argument("--folder", type=Path, help="folder of stores and journals")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreblock-weather-", dir=options.folder))
     is_good = True

@@ -235,7 +235,7 @@ def test_quiet_prints_nothing() -> None:
         stderr=subprocess.STDOUT,
         env=package_environment(),
     )
-    until(lambda: _answers(port), "it answers")
+    until(lambda: _answers(port), "a response")
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=PATIENCE)
     assert (said, process.returncode) == (b"", 0)

@@ -75,10 +75,10 @@ def test_a_cluster_goes_on_when_its_writer_is_killed_and_stops_as_a_whole(tmp_pa
             assert re.search(rf"^{name} +(nats|http)://127.0.0.1:\d+", said, re.MULTILINE)
         (writer,) = re.findall(r"kill -9 -- -(\d+)", said)
         until(lambda: "this node writes" in log_of(base + 10), "the writer writes")
-        before = until(lambda: commit(base + 60), "the proxy answers")
+        before = until(lambda: commit(base + 60), "a response of the proxy")
         os.killpg(int(writer), signal.SIGKILL)
         until(lambda: "log: epoch 2," in log_of(base + 12), "the replica follows the standby")
-        assert until(lambda: commit(base + 60, before + 1), "commits go on") > before
+        assert until(lambda: commit(base + 60, before + 1), "commits continue") > before
         until(lambda: "writer ended with -9" in output.read_text(), "its end is reported")
     finally:
         demo.send_signal(signal.SIGTERM)

@@ -169,6 +169,6 @@ def test_it_can_be_paused(url: str) -> None:
         terminal.press("p")
         terminal.shows("paused")
         terminal.press("p")
-        until(lambda: not any("paused" in line for line in terminal.frame()), "it goes on")
+        until(lambda: not any("paused" in line for line in terminal.frame()), "updates continue")
         terminal.press("q")
         assert terminal.ends() == 0

@@ -64,7 +64,7 @@ def prepared(store: Store, steps: int) -> tuple[StateRoots, list[str]]:
 def test_each_partial_has_its_own_root(tmp_path: Path) -> None:
     with Store(str(tmp_path / "store"), write=True) as store:
         roots, opened = prepared(store, 4)
-        assert opened == [], "nothing is read before somebody asks"
+        assert opened == [], "nothing is read before a request"
         seen = []
         while roots.step():
             seen.append(roots.last)

@@ -304,7 +304,7 @@ def test_a_message_tried_ahead_of_its_turn_is_stopped(
     assert partial.follower.take_wanted()
     partial.receive(heavy(built.messages[2]), feed="bad")
     partial.follower.try_again(learned=False)
-    assert "it takes more time" not in str(partial.follower.last_error), "none was refused"
+    assert "it takes more time" not in str(partial.follower.last_error), "none was rejected"
     partial.learn()
     assert "overrun: it did before" in str(partial.follower.last_error)
     partial.hear(*built.messages[1:])

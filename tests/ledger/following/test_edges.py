@@ -304,7 +304,7 @@ def test_message_far_ahead_is_not_kept_and_its_parent_is_named(
     assert following.counted("TooFar") == 1
     assert following.follower.missing == below.blocks[-1].hash
     following.hear(jobs[0].messages[0])
-    assert following.follower.missing is None, "it goes on"
+    assert following.follower.missing is None, "it continues"
 
 
 def test_what_is_missed_far_ahead_is_not_named_once_canonical_brings_blocks(

@@ -156,7 +156,7 @@ def test_store_that_fails_is_told_and_the_last_commit_is_gone_on_with(
             broken.setattr(following.writer, "commit", fail)
             with pytest.raises(DiskFull):
                 following.follower.receive(first.messages[2], "a")
-        assert following.published == list(first.messages[:2]), "nothing is told that is not stored"
+        assert following.published == list(first.messages[:2]), "only stored data is announced"
         following.hear(*first.messages[2:])
         assert following.pending == (1, len(PLAN) - 1)
 

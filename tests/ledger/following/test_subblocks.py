@@ -49,7 +49,7 @@ def test_a_chain_of_subblocks_has_the_hashes_that_it_has_as_flashblocks(
     for message in jobs[2].messages:
         assert following.partial(message) == following.partial_at(3, message.index)
     assert following.sealed(2) == jobs[1].blocks[-1].hash
-    assert following.published == flat(jobs), "the feed here provides what was computed"
+    assert following.published == flat(jobs), "this feed provides the computed values"
 
 
 @pytest.mark.parametrize("every", [1, 3, 20])

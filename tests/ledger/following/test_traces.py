@@ -64,7 +64,7 @@ def test_pending_may_lead_by_two_until_the_canonical_block_arrives(
     following.follower.canonical(first.blocks[-1])
     assert (following.latest, following.pending) == (1, (2, 1))
     assert [following.partial(each) for each in second.messages[:2]] == numbers
-    assert following.counted("SealForeign") == 0, "what was executed is not executed again"
+    assert following.counted("SealForeign") == 0, "nothing is executed twice"
 
 
 class TestTailMissed:
@@ -109,7 +109,7 @@ class TestTailMissed:
         first, _ = jobs
         following.expire()
         assert (following.latest, following.pending) == (0, None)
-        assert following.partial(first.messages[1]) is not None, "pins answer"
+        assert following.partial(first.messages[1]) is not None, "pins resolve"
         assert following.follower.missing == first.blocks[-1].hash
         assert following.wanted == [first.blocks[-1].hash]
 
@@ -199,7 +199,7 @@ class TestRestart:
         assert following.sealed(1) == first.blocks[-1].hash
         numbers = [following.partial(each) for each in first.messages]
         assert numbers == [following.partial_at(1, index) for index in range(4)]
-        assert numbers[3] == commit + 1, "only what was new got a number"
+        assert numbers[3] == commit + 1, "only new partial blocks got a number"
         assert None not in numbers
         assert following.partial(stray.messages[0]) is None
 
@@ -289,7 +289,7 @@ def test_reorg_of_sealed_blocks_by_canonical_ones_is_one_commit(
         new.append(truth.job(f"{number}r", OTHER, salt=b"r"))
         truth.seal(new[-1])
     following.follower.canonical(new[1].blocks[-1])
-    assert following.wanted[-1] == new[0].blocks[-1].hash, "the parent is asked for"
+    assert following.wanted[-1] == new[0].blocks[-1].hash, "the parent is requested"
     commits, commit = following.commits, following.commit
     following.follower.canonical(new[0].blocks[-1])
     assert following.commits == commits + 1
@@ -311,7 +311,7 @@ def test_writer_that_was_killed_waits_for_canonical_after_it_missed_messages(
     first, second = two_blocks(truth)
     following.hear(*first.messages[:2])
     following.reopen()
-    assert following.pending == (1, 1), "what was pre-confirmed is not lost"
+    assert following.pending == (1, 1), "pre-confirmed transactions are not lost"
     following.hear(first.messages[3])
     assert following.counted("Gap") == 1
     following.hear(second.messages[0])

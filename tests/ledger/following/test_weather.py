@@ -287,5 +287,5 @@ def test_lost_message_without_canonical_freezes_honestly(tmp_path: Path, lost: i
     following.expire()
     assert following.pending is None
     following.canonical(jobs[2].blocks[-1])
-    assert following.latest >= 3, "one block is enough to go on"
+    assert following.latest >= 3, "one block is enough to continue"
     truth.close()

@@ -213,7 +213,7 @@ def test_pending_that_latest_has_overtaken_is_none(
     builder = CommitBuilder(chain.store)
     sealed = chain.writer.header_if_sealed(chain.block)
     builder.seal(chain.block.partials, sealed, 0, None)
-    assert builder.commit().pending == chain.block.partials[0], "nobody moved it"
+    assert builder.commit().pending == chain.block.partials[0], "it has not moved"
     view = ledger.view()
     assert view.pending is None
     assert view.resolve("pending") is view.latest
@@ -233,7 +233,7 @@ def test_dropped_branch_cannot_be_reached_by_hash_or_place(
 ) -> None:
     hashes = [chain.begin().diff.block_hash, chain.extend([chain.pay()]).diff.block_hash]
     batch = chain.store.batch()
-    batch.drop(list(chain.block.partials), "the job began anew")
+    batch.drop(list(chain.block.partials), "the job was restarted")
     chain.store.commit(batch)
     for index, block_hash in enumerate(hashes):
         unreachable(ledger, ByHash(block_hash), DroppedPartial)

@@ -191,7 +191,7 @@ def test_an_index_that_grew_before_the_rewind_was_committed_is_lowered_too(chain
     for _ in range(5):
         grow(chain, [(0, 1)])
     with CommitBuilder(chain.store) as builder:
-        builder.drop(chain.block.partials, "it stood on what is given up")
+        builder.drop(chain.block.partials, "its parent was dropped")
         builder.rewind(3)
         LogIndexing(chain.store).catch_up(5)
         assert ends(chain.store) == (6, 4, 0)

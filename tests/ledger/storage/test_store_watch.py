@@ -39,7 +39,7 @@ def test_a_folder_that_is_moved_or_replaced_is_noticed_within_a_second(tmp_path:
         clock.advance(CHECK_EVERY_NS)
         with pytest.raises(StoreReplaced, match="it was removed"):
             watch.check_if_due()
-        assert seen.highest == last, "what was committed up to then counts"
+        assert seen.highest == last, "earlier commits count"
         shutil.copytree(tmp_path / "away", folder)
         with pytest.raises(StoreReplaced, match="another one was put in its place"):
             watch.check()

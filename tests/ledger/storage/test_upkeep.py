@@ -49,7 +49,7 @@ def test_what_is_to_go_gathers_for_longer(unpruned: int, transactions: int, prun
     assert turn.prune is prunes
     folding = next_turn(1, unpruned, transactions, begun=True)
     assert folding is not None
-    assert not folding.prune, "what is folded goes first, in a transaction of its own"
+    assert not folding.prune, "folded data is removed first, in a separate transaction"
 
 
 def test_a_chain_that_never_catches_up_prunes_all_the_same() -> None:

@@ -105,13 +105,13 @@ def test_a_rollback_gives_up_what_is_in_the_blocks(manual: DevChain, tmp_path: P
     assert latest(manual) == 3
     assert manual.latest_balance(NOBODY) == 3
     assert manual.sequencer.next_nonce(ALICE.address) == 3
-    assert manual.sequencer.builder.waiting == 0, "what was sealed is lost"
+    assert manual.sequencer.builder.waiting == 0, "sealed transactions are lost"
     assert [manual.execute(Revert(each)) for each in (gone, kept)] == [False, False]
     manual.submit(send(CAROL, 0, value=7))
     manual.execute(CloseFlashblock())
     manual.execute(Rollback(1))
     manual.execute(Mine())
-    assert manual.latest_balance(NOBODY) == 2 + 7, "what was not sealed waited again"
+    assert manual.latest_balance(NOBODY) == 2 + 7, "unsealed transactions waited again"
     check_by_import(manual, tmp_path / "check")
 
 
@@ -183,7 +183,7 @@ def test_no_job_has_the_id_of_another(manual: DevChain) -> None:
         manual.execute(Reorganize(2, ((0, placed.raw, placed.sender),)))
         manual.submit(send(BOB, 0, value=1 + turn))
         manual.execute(Mine(2))
-        assert manual.execute(Revert(snapshot)) is False, "it stood on what was replaced"
+        assert manual.execute(Revert(snapshot)) is False, "its parent was replaced"
         snapshot = manual.execute(TakeSnapshot())
         manual.submit(send(CAROL, 0, value=1 + turn))
         manual.execute(Mine(2))
@@ -330,7 +330,7 @@ def test_faults_are_switched_while_it_runs(tmp_path: Path) -> None:
         chain.execute(SetFaults(("nonsense=1",)))
     assert [bool(each) for each in chain.struck] == [False]
     chain.execute(SetFaults(("restart=1",)))
-    assert [bool(each) for each in chain.struck] == [False, True], "the feed hears of it"
+    assert [bool(each) for each in chain.struck] == [False, True], "the feed is notified"
     begun = latest(chain)
     restarted = jobs_by_block(chain.run(10_000))
     assert [len(restarted[each]) for each in range(begun + 2, begun + 5)] == [2, 2, 2]

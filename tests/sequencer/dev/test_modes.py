@@ -144,7 +144,7 @@ def test_many_blocks_are_one_commit(manual: DevChain, tmp_path: Path) -> None:
     manual.run(2_000)
     manual.submit(send(ALICE, 1))
     manual.execute(Mine())
-    assert times(manual)[-1] == times(manual)[-2] + 2, "time goes on from the last block"
+    assert times(manual)[-1] == times(manual)[-2] + 2, "time continues from the last block"
 
 
 def test_no_blocks_are_mined_for_none(manual: DevChain) -> None:

@@ -67,7 +67,7 @@ def test_it_is_not_replaced_by_one_that_pays_as_much_or_is_itself(chain: DevChai
         chain.submit(send(ALICE, 0, value=8))
     with pytest.raises(AlreadyKnown):
         chain.submit(send(*FIRST))
-    assert chain.pending_balance(NOBODY) == 7, "nothing was begun anew"
+    assert chain.pending_balance(NOBODY) == 7, "no block was restarted"
     chain.execute(Mine())
     with pytest.raises(NonceTooLow):
         chain.submit(send(ALICE, 0, value=8, tip=2 * GWEI, cap=200 * GWEI))

@@ -80,7 +80,7 @@ def test_a_sealed_block_may_leave_out_its_tail(tmp_path: Path) -> None:
     ]
     assert cut
     check_by_import(chain, tmp_path / "check")
-    assert chain.latest_balance(NOBODY) == 40, "what was in a tail goes into the next block"
+    assert chain.latest_balance(NOBODY) == 40, "transactions of a tail go into the next block"
 
 
 def first_reorg(chain: DevChain) -> tuple[list[Flashblock], list[Block], list[Flashblock]]:
@@ -186,7 +186,7 @@ def test_a_chain_with_reorganisations_passes_every_rule(tmp_path: Path) -> None:
     assert all(len(jobs(chain.published)[block]) == count for block, count in firsts.items())
     blocks = check_by_import(chain, tmp_path / "check")
     assert {b.header.timestamp - a.header.timestamp for a, b in pairwise(blocks)} == {2}
-    assert chain.latest_balance(NOBODY) == 80, "what was in them goes into others"
+    assert chain.latest_balance(NOBODY) == 80, "their transactions go into others"
 
 
 def test_a_chain_with_faults_goes_on_after_a_kill(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def begin_at_latest(
     store = Store(str(folder), write=True)
     with closing(whole.view()) as view:
         header, number = view.latest.header, view.latest.number
-        assert not partials_of_sealed(view.stored, number), "its body has a row of its own"
+        assert not partials_of_sealed(view.stored, number), "its body has a separate row"
         batch = store.batch()
         body = rows.decode_body(view.row(rows.body_key(number), view.latest))
         index = {rows.block_index_key(header.hash): number.to_bytes(8)}
@@ -91,7 +91,7 @@ class WholeNetwork:
         assert seconds > 0
         wanted = StateKeys.unpack(keys)
         self.asked.append(wanted)
-        assert wanted, "nothing is asked for"
+        assert wanted, "nothing is requested"
         if self.failures:
             raise self.failures.pop()
         if self.failure is not None:

@@ -152,7 +152,7 @@ class Chain:
         """Make a lower block the latest one."""
         fork = max(self.writer.latest.number - depth, 0)
         with CommitBuilder(self.store) as builder:
-            builder.drop(self.block.partials, "it stood on what is given up")
+            builder.drop(self.block.partials, "its parent was dropped")
             builder.rewind(fork)
             builder.commit()
         self.writer.close()

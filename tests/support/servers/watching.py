@@ -59,7 +59,7 @@ class LogWatcher(Watcher):
     def hear(self, result: Json) -> None:
         removed = result.pop("removed")
         if removed:
-            assert self.heard.pop() == result, "what is removed was the last that was added"
+            assert self.heard.pop() == result, "a removed log was the last added one"
         else:
             self.heard.append(result)
 

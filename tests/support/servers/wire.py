@@ -64,7 +64,7 @@ class FakeTransport(asyncio.Transport):
         self.write(b"".join(pieces))
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        assert high in (0, LONG), "an answer in pieces is counted from its first byte on"
+        assert high in (0, LONG), "a response in pieces is counted from its first byte on"
         assert high is not None
         assert low is None
         self.high = high
@@ -223,13 +223,13 @@ def answers(data: bytes) -> list[Parsed]:
     found, at = [], 0
     while at < len(data):
         match = _HEAD.match(data, at)
-        assert match, f"not an answer: {data[at : at + 200]!r}"
+        assert match, f"not a response: {data[at : at + 200]!r}"
         lines = [line.split(": ", 1) for line in match[2].decode().splitlines()]
         headers = {name.lower(): value for name, value in lines}
         assert len(headers) == len(lines), "a header came twice"
         length = int(headers.get("content-length", "0"))
         at = match.end() + length
-        assert at <= len(data), "the answer is cut off"
+        assert at <= len(data), "the response is truncated"
         found.append(Parsed(int(match[1]), headers, data[match.end() : at]))
     return found
 

@@ -122,7 +122,7 @@ ODD_OVERRIDES: dict[str, Any] = {
         "0x" + "00" * 19 + "04": {"movePrecompileToAddress": A1},
         A2: {"stateDiff": SLOTS},
     },
-    "a move of what is no precompile": {
+    "a move of a non-precompile": {
         A2: {"movePrecompileToAddress": A1, "stateDiff": SLOTS},
     },
 }
