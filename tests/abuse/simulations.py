@@ -50,7 +50,7 @@ def many_calls(scale: float) -> Excess:
 
 
 def one_long_block(scale: float) -> Excess:
-    """The same number of calls in one block."""
+    """A block with this many calls."""
     return Excess(simulation(block(*[{}] * int(1_280_000 * scale))), (LIMIT,))
 
 
@@ -68,13 +68,13 @@ def slots(scale: float) -> Excess:
 
 
 def accounts(scale: float) -> Excess:
-    """The same size in accounts."""
+    """Accounts with a total size of 5 MB."""
     named = {f"0x{2**159 + at:040x}": {"balance": "0x1"} for at in range(int(70_000 * scale))}
     return Excess(simulation(block({}, stateOverrides=named)), (RESULT, STOPPED))
 
 
 def long_code(scale: float) -> Excess:
-    """The same size in code."""
+    """Code with a size of 5 MB."""
     code = "0x" + "5b" * int(2_400_000 * scale)
     return Excess(simulation(overriding(code=code)), (RESULT, STOPPED))
 

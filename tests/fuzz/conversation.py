@@ -46,7 +46,7 @@ class TwoWays:
         return None
 
     def broken(self, data: bytes) -> str | None:
-        """The same as text."""
+        """Return the disagreement as text."""
         said = self.disagreement(data)
         return None if said is None else f"the engine says {said[0]!r}, Python {said[1]!r}"
 

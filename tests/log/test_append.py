@@ -27,7 +27,7 @@ def test_commits_have_the_sequences_that_were_known_before(server: NatsServer) -
 
 
 def test_a_lost_acknowledgement_is_found_by_the_next_try(server: NatsServer) -> None:
-    """The same bytes are sent twice, as after a lost response: the second try finds the first."""
+    """An append is sent twice, as after a lost response: the second try finds the first."""
 
     async def run() -> None:
         async with node(server.url) as writer:

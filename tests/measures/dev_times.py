@@ -168,7 +168,7 @@ def _sending(client: Client, where: str) -> Measured:
 
 
 def first_thousand(client: Client, _chosen: Chosen) -> Measured:
-    """The same a thousand times on a new chain, as in the tests of a project; only once."""
+    """A thousand repetitions on a new chain, as in the tests of a project; only once."""
     found: list[tuple[str, float]] = []
     if client.nonce == 0:
         with timed("send, receipt, read, the first 1000, each", found, 1000):
@@ -181,7 +181,7 @@ def first_thousand(client: Client, _chosen: Chosen) -> Measured:
 
 
 def sending_unlocked(client: Client, _chosen: Chosen) -> Measured:
-    """The same for a transaction that the server signs."""
+    """Send transactions that the server signs."""
     found: list[tuple[str, float]] = []
     account = "0x" + ACCOUNTS[1].address.hex()
     transaction = {"from": account, "to": NOBODY, "value": "0x1"}

@@ -64,7 +64,7 @@ def test_the_composition_has_every_part_once(checkout: Path) -> None:
 def test_users_may_do_what_they_need_and_replicas_may_not_write(
     checkout: Path, tmp_path: Path, file: str
 ) -> None:
-    """The same permissions in the docs and in the file, on a real server."""
+    """Permissions of the docs and of the file agree and work on a real server."""
     text = (checkout / file).read_text("utf-8")
     (block,) = re.findall(r"^authorization \{\n.*?^\}\n", text, re.DOTALL | re.MULTILINE)
     for name, secret in PASSWORDS.items():

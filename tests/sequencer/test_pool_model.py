@@ -184,7 +184,7 @@ def too_much(items: list[Item], number: int, size: int) -> bool:
 
 
 class PoolMachine(RuleBasedStateMachine):
-    """The same steps on both, compared after each."""
+    """Run each step on the pool and the model, and compare."""
 
     limits = NUMBERS
     most_data = 0
@@ -201,7 +201,8 @@ class PoolMachine(RuleBasedStateMachine):
         tip=st.integers(0, 12),
         cap=st.sampled_from([GWEI // 2 - 1, GWEI // 2, GWEI - 1, GWEI, GWEI + 3, 2 * GWEI]),
         value=st.sampled_from([0, 0, ETHER // 4, ETHER // 2]),
-        share=st.sampled_from([0, 0, 0, 1, 4]),  # quarters of the maximum data size
+        # Run the steps with bytes as the limit; a large transaction replaces several.
+        share=st.sampled_from([0, 0, 0, 1, 4]),
     )
     def submit(self, who: int, ahead: int, tip: int, cap: int, value: int, share: int) -> None:
         nonce, data = max(self.model.nonce(who) + ahead, 0), self.most_data * share // 4

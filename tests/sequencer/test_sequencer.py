@@ -284,7 +284,7 @@ def test_nothing_runs_after_the_last_index_of_a_block(chain: DevChain) -> None:
 
 
 def test_running_ahead_comes_to_the_block_that_running_late_does(tmp_path: Path) -> None:
-    """The same transactions, in one chain before they are due, in the other after a stall."""
+    """Identical transactions, in one chain before they are due, in the other after a stall."""
     genesis = dev_genesis(ChainSettings(gas_limit=20_000_000))
     chains = [DevChain(tmp_path / name, genesis=genesis) for name in ("ahead", "late")]
     for chain in chains:

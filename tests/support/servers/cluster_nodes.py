@@ -1,4 +1,4 @@
-"""Nodes of a cluster in processes of their own: writers and replicas of one log."""
+"""Nodes of a cluster in separate processes: writers and replicas of one log."""
 
 import re
 import signal
