@@ -28,7 +28,6 @@ from foreblock._engine import (
     BlockTemplate,
     BlockTips,
     Body,
-    BodyText,
     Changes,
     Env,
     Executed,
@@ -52,6 +51,7 @@ from foreblock._engine import (
     Proof,
     Recording,
     SealedBody,
+    SimulationText,
     State,
     StateImport,
     StateTrie,
@@ -338,7 +338,7 @@ def made(objects: Objects, kind: type) -> object:
         Body: lambda: Body(objects.state.overlay(), objects.env),
         SealedBody: lambda: sealed(objects),
         PlainSimulation: lambda: plain_simulation(objects),
-        BodyText: lambda: written(sealed(objects)),
+        SimulationText: lambda: SimulationText([sealed(objects)], "preconf"),
         Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
         Overrides: lambda: OVERRIDES,
         PlainCalls: lambda: CALLS,
@@ -391,13 +391,9 @@ def plain_simulation(objects: Objects) -> PlainSimulation:
     return PlainSimulation(template, objects.state, blocks, gas=10**6, output=10**3)
 
 
-def written(block: SealedBody) -> BodyText:
-    return block.long_json([(b"", b"")] * len(block.failures))
-
-
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BlockExecution, Body, Changes, Executed,
-    PlainSimulation, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath,
+    PlainSimulation, Parts, SealedBody, SimulationText, Overrides, PlainCalls, FastPath,
     StoredBlock, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip

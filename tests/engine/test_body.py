@@ -1,6 +1,7 @@
 """Blocks assembled from calls, compared with the engine's plain functions."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from foreblock._engine import (
     PlainCalls,
     Receipt,
     SealedBody,
+    SimulationText,
     Withdrawal,
 )
 from foreblock.errors import InvalidArgument, InvalidMessage
@@ -25,6 +27,7 @@ BOB = b"\xb0" * 20
 LOGGER = b"\x10" * 20
 REVERTER = b"\x4e" * 20
 ZERO = bytes(32)
+HALTER = b"\x4f" * 20
 # PUSH1 0xaa PUSH1 32 PUSH1 0 LOG1, and PUSH1 0 PUSH1 0 REVERT.
 LOGS, REVERTS = bytes.fromhex("60aa60206000a1"), bytes.fromhex("60006000fd")
 HEADER = Header(
@@ -34,11 +37,18 @@ HEADER = Header(
 )  # fmt: skip
 
 
+def abi_text(text: str) -> bytes:
+    """A string as the arguments of `Error(string)`."""
+    data = text.encode()
+    return (32).to_bytes(32) + len(data).to_bytes(32) + data.ljust(-(-len(data) // 32) * 32, b"\0")
+
+
 def overlay() -> Overlay:
     made = Overlay.empty()
     made.set(ALICE, balance=10**18, nonce=3)
     made.set(LOGGER, code=LOGS)
     made.set(REVERTER, code=REVERTS)
+    made.set(HALTER, code=b"\xfe")
     return made
 
 
@@ -81,13 +91,14 @@ def test_header_commits_to_transactions_and_receipts(count: int) -> None:
     assert block.header.logs_bloom == _engine.logs_bloom(receipts)
     assert block.header.gas_used == used
     assert block.header.hash == _engine.keccak256(block.header.encode())
-    assert json.loads(block.json(told(block)))["transactions"] == [
-        "0x" + _engine.keccak256(raw).hex() for raw in raws
-    ]
+    assert shown(block)["transactions"] == ["0x" + _engine.keccak256(raw).hex() for raw in raws]
 
 
-def told(block: SealedBody) -> list[tuple[bytes, bytes]]:
-    return [(b"", b"")] * len(block.failures)
+def shown(block: SealedBody, dialect: str = "preconf", *transactions: bytes) -> Any:  # noqa: ANN401, it is JSON
+    """The block as JSON, written in small pieces."""
+    text = SimulationText([block], dialect, transactions)
+    (read,) = json.loads(b"".join(iter(partial(text.take, 100), b"")))
+    return read
 
 
 def plain(*calls: tuple[bytes | None, int | None], sender: bytes = ALICE) -> PlainCalls:
@@ -107,7 +118,7 @@ def test_plain_calls_are_messages_without_a_price() -> None:
     assert (end, used, len(first), len(second)) == (4, 0, 4, 4)
     left, right = sealed(first), sealed(second)
     assert left.header == right.header
-    assert left.json(told(left)) == right.json(told(right))
+    assert shown(left) == shown(right)
 
 
 def test_plain_calls_begin_where_they_are_told_to() -> None:
@@ -133,14 +144,19 @@ def test_plain_calls_end_before_what_has_to_be_decided(bad: PlainCalls) -> None:
     assert len(body) == len(bad) - 1
 
 
-def test_gas_that_was_lowered_is_told_of_with_a_failure() -> None:
+def test_gas_that_was_lowered_is_named_with_a_failure() -> None:
     body = Body(overlay(), env())
-    body.run_plain(plain((REVERTER, 40_000), (REVERTER, None)), 0, 2, 10**6, 70_000)
-    call = Message(sender=ALICE, to=REVERTER, gas=30_000)
+    body.run_plain(plain((HALTER, 40_000), (HALTER, None)), 0, 2, 10**6, 70_000)
+    call = Message(sender=ALICE, to=HALTER, gas=30_000)
     body.run(call, 2, check_base_fee=False, lowered=True)
-    failures = sealed(body).failures
-    assert [lowered for _, lowered in failures] == [False, True, True]
-    assert {outcome.status for outcome, _ in failures} == {"revert"}
+    why = "invalid opcode: INVALID"
+    capped = f"{why} (gas limit was capped by the RPC server's global gas cap)"
+    block = sealed(body)
+    for dialect, errors in (
+        ("preconf", [why, capped, capped]),
+        ("ethereum", [{"code": -32015, "message": each} for each in (why, capped, capped)]),
+    ):
+        assert [call["error"] for call in shown(block, dialect)["calls"]] == errors
 
 
 def test_plain_calls_can_be_looked_at() -> None:
@@ -172,7 +188,8 @@ def test_logs_are_counted_through_the_block() -> None:
     block = sealed(filled(6))
     indices = [[index for index, _ in each.collected or ()] for each in block.outcomes]
     assert indices == [[0], [1, 2], [], [4], [5, 6], []]
-    assert [outcome.status for outcome, _ in block.failures] == ["revert", "revert"]
+    statuses = [each.status for each in block.outcomes]
+    assert statuses == ["success", "success", "revert"] * 2
 
 
 def test_what_cannot_begin_leaves_the_block_as_it_was() -> None:
@@ -197,18 +214,49 @@ def test_blockhash_finds_a_sealed_block() -> None:
 def test_a_block_tells_of_its_withdrawals_and_of_given_transactions() -> None:
     paid = Withdrawal(1, 2, BOB, 3)
     block = sealed(filled(1), withdrawals=[paid])
-    shown = json.loads(block.json([], b'["as given"]'))
-    assert shown["withdrawals"] == [
+    found = shown(block, "preconf", b'["as given"]')
+    assert found["withdrawals"] == [
         {"index": "0x1", "validatorIndex": "0x2", "address": "0x" + BOB.hex(), "amount": "0x3"}
     ]
-    assert shown["transactions"] == ["as given"]
-    assert "withdrawals" not in json.loads(sealed(filled(1)).json([]))
+    assert found["transactions"] == ["as given"]
+    assert "withdrawals" not in shown(sealed(filled(1)))
 
 
-def test_every_failure_must_be_told_of_and_no_other() -> None:
-    block = sealed(filled(3))
-    for failures in ([], [(b"", b"")] * 2):
-        with pytest.raises(InvalidArgument, match="1 calls failed"):
-            block.json(failures)
-    shown = json.loads(block.json([(b"\xab", b',"error":"why"')]))["calls"][2]
-    assert (shown["status"], shown["returnData"], shown["error"]) == ("0x0", "0xab", "why")
+REASON = 'no "\\\n\x01é'
+
+
+@each_case(
+    ("output", "why"),
+    [
+        (b"", "execution reverted"),
+        (b"\xab", "execution reverted"),
+        (b"\x08\xc3\x79\xa0" + abi_text(REASON), f"execution reverted: {REASON}"),
+        (b"\x08\xc3\x79\xa0" + abi_text(""), "execution reverted"),
+        (b"NH{q" + (0x11).to_bytes(32), "execution reverted: arithmetic underflow or overflow"),
+    ],
+)
+def test_a_revert_is_described_in_either_dialect(output: bytes, why: str) -> None:
+    state, data = overlay(), "0x" + output.hex()
+    # CODECOPY of what follows these ten bytes, and REVERT.
+    size = len(output).to_bytes(1)
+    state.set(REVERTER, code=b"\x60" + size + bytes.fromhex("80600a5f395ffd00") + output)
+    body = Body(state, env())
+    body.run_plain(plain((REVERTER, 100_000)), 0, 2, 10**6, 10**6)
+    block = sealed(body)
+    error = {"code": 3, "message": why, "data": data}
+    for dialect, returned, expected in (("preconf", data, why), ("ethereum", "0x", error)):
+        (call,) = shown(block, dialect)["calls"]
+        assert (call["status"], call["returnData"], call["error"]) == ("0x0", returned, expected)
+
+
+@each_case("count", [0, 1, 3])
+def test_blocks_are_written_as_an_array(count: int) -> None:
+    blocks = [sealed(filled(index)) for index in range(count)]
+    whole = SimulationText(blocks, "ethereum").take(1 << 20)
+    assert json.loads(whole) == [shown(each, "ethereum") for each in blocks]
+    for size in (1, 64, len(whole)):
+        pieces = list(iter(partial(SimulationText(blocks, "ethereum").take, size), b""))
+        assert b"".join(pieces) == whole
+        assert max(map(len, pieces)) <= size
+    with pytest.raises(InvalidArgument, match="preconf or ethereum"):
+        SimulationText(blocks, "geth")

@@ -14,14 +14,22 @@ from foreblock.errors import InvalidArgument
 from foreblock.ledger.reading.fast_path import set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.server.endpoint import HttpEndpoint
 from foreblock.settings import Settings
 from support.chains.dev_chain import DevChain
 from support.chains.preconfirming import PAID, PreconfirmingChain
+from support.payloads.bytecode import returning
 from support.servers.asking import request
 from support.servers.two_ways import LIMITS, Ways, bounds
 from support.servers.wire import Wire, answer, endpoint_for, post
 
 PAYEE = f"0x{PAID.hex()}"
+RETURNS, REVERTS = "0x" + "c0" * 20, "0x" + "c1" * 20
+OVERRIDES = {
+    PAYEE: {"balance": "0x64"},
+    RETURNS: {"code": returning("NUMBER")},
+    REVERTS: {"code": "0x5f5ffd"},
+}
 
 
 def balance(who: str = PAYEE, block: str = "latest") -> bytes:
@@ -30,6 +38,12 @@ def balance(who: str = PAYEE, block: str = "latest") -> bytes:
 
 def block(tag: str = "latest", *, full: bool = False) -> bytes:
     return request("eth_getBlockByNumber", tag, full)
+
+
+def simulation(tag: str = "latest", **payload: object) -> bytes:
+    calls = [{"from": PAYEE, "to": PAYEE, "value": "0x1"}, {"to": RETURNS}]
+    blocks = [{"calls": calls, "stateOverrides": OVERRIDES}, {"calls": calls}]
+    return request("eth_simulateV1", {"blockStateCalls": blocks} | payload, tag)
 
 
 def result(sent: bytes) -> object:
@@ -83,7 +97,37 @@ def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
 _ids = st.sampled_from(
     ["1", "0", '"a"', "null", "-1", "1.5", "1e2", "01", '"\\u0041"', "[1]", '"é"']
 )
-_methods = st.sampled_from(["eth_getBalance", "eth_getBlockByNumber", "eth_blockNumber", "eth_x"])
+_methods = st.sampled_from(
+    ["eth_getBalance", "eth_getBlockByNumber", "eth_simulateV1", "eth_blockNumber", "eth_x"]
+)
+_calls = st.fixed_dictionaries(
+    {},
+    optional={
+        "from": st.sampled_from([PAYEE, RETURNS, "0x1"]),
+        "to": st.sampled_from([PAYEE, RETURNS, REVERTS, None]),
+        "value": st.sampled_from(["0x1", "0x65", "1", None]),
+        "input": st.sampled_from(["0x", "0x00", "0x60016000f3"]),
+        "gas": st.sampled_from(["0x5208", "0x5207", "0xffffff", "0xffffffffff"]),
+        "nonce": st.just("0x0"),
+        "maxFeePerGas": st.sampled_from(["0x0", "0x1"]),
+    },
+)
+_blocks = st.fixed_dictionaries(
+    {},
+    optional={
+        "calls": st.lists(_calls, max_size=3),
+        "stateOverrides": st.sampled_from(
+            [OVERRIDES, {}, {PAYEE: {"balance": 1}}, {"0x" + "00" * 19 + "02": {"code": "0x"}}]
+        ),
+        "blockOverrides": st.sampled_from([{}, {"number": "0x9"}, {"time": "0xffffffffff"}]),
+    },
+)
+_payloads = st.fixed_dictionaries(
+    {"blockStateCalls": st.lists(_blocks, max_size=3)},
+    optional={
+        name: st.booleans() for name in ("validation", "traceTransfers", "returnFullTransactions")
+    },
+)
 _arguments = st.sampled_from(
     [f'"{PAYEE}"', f'"{PAYEE.upper()}"', '"0X' + "Ab" * 20 + '"', '"0x12"', '"latest"', '"pending"',
      '"safe"', '"0x1"', '"Latest"', "true", "false", "null", "{}", '""', '"lat\\u0065st"']
@@ -102,6 +146,9 @@ def _requests(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         who, tag = draw(_arguments), draw(st.sampled_from(['"latest"', '"pending"']))
         members[3] = ("params", f"[{who},{tag}]")
+    if draw(st.booleans()):
+        payload, tag = draw(_payloads), draw(st.sampled_from(["latest", "pending"]))
+        members[2:] = [("method", '"eth_simulateV1"'), ("params", json.dumps([payload, tag]))]
     for place in draw(st.lists(st.integers(0, 3), max_size=2)):
         members[place:place] = [draw(st.sampled_from(members))] * draw(st.integers(0, 1))
     members = draw(st.permutations(members[: draw(st.integers(3, 6))]))
@@ -129,6 +176,53 @@ def test_whatever_the_engine_answers_the_long_way_answers_too(
     ways.renew()
     short, long = ways.both(bytes(body))
     assert short == long
+
+
+@given(_payloads, st.sampled_from(["latest", "pending"]))
+def test_simulations_have_the_same_bytes_on_both_ways(
+    ways: Ways, payload: dict[str, object], tag: str
+) -> None:
+    body = request("eth_simulateV1", payload, tag)
+    ways.renew()
+    ways.both(simulation(tag))
+    short, long = ways.both(body)
+    assert short == long
+
+
+def test_short_simulations_never_reach_the_long_way_after_the_first(ways: Ways) -> None:
+    """But only at the root, whose dialect has no state roots."""
+    for tag in ("latest", "pending"):
+        assert ways.at_once(simulation(tag)) is None
+        found = ways.at_once(simulation(tag))
+        assert (found is not None) == (ways.options.dialect == "preconf")
+        if found is not None:
+            assert found == ways.long.send(post(simulation(tag)))
+            assert [len(each["calls"]) for each in json.loads(answer(found).body)["result"]] == [
+                2,
+                2,
+            ]
+            for switch in ("validation", "traceTransfers", "returnFullTransactions"):
+                assert ways.at_once(simulation(tag, **{switch: True})) is None
+    elsewhere = post(simulation()).replace(b"POST / ", b"POST /eth ", 1)
+    other = Wire(ways.answer, endpoint=endpoint_at_eth(ways))
+    before = ways.asked
+    for _ in range(3):
+        other.send(elsewhere)
+    assert ways.asked == before + 3
+
+
+def test_simulations_of_many_calls_or_bytes_take_the_long_way(ways: Ways) -> None:
+    many = THRESHOLDS.fast_simulated_calls
+    for count in (1, many, many + 1):
+        calls = request("eth_simulateV1", {"blockStateCalls": [{"calls": [{}] * count}]}, "latest")
+        blocks = request("eth_simulateV1", {"blockStateCalls": [{}] * count}, "latest")
+        for body in (calls, blocks):
+            ways.both(body)
+            assert ways.at_once(body) is None or count <= many
+    if ways.options.dialect == "preconf":
+        assert ways.at_once(simulation()) is not None
+        long = {"blockStateCalls": [{"calls": [{"input": "0x" + "00" * 20_000}]}]}
+        assert ways.at_once(request("eth_simulateV1", long, "latest")) is None
 
 
 def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> None:
@@ -247,12 +341,17 @@ def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
         ways.fast_path.cache_block(heads, None, "safe", False, b"")
 
 
-def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
-    """The fast path has no paths: it only serves requests with the same result in all views."""
+def endpoint_at_eth(ways: Ways) -> HttpEndpoint:
+    """An endpoint with the fast path that answers at a second path too."""
     other = endpoint_for(ways.answer, LIMITS, fast_path=ways.fast_path)
     other.handlers[b"/eth"] = ways.answer
     other.rules = other.rules._replace(paths=frozenset(other.handlers))  # type: ignore[misc]
-    wire = Wire(ways.answer, endpoint=other)
+    return other
+
+
+def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
+    """The fast path has no paths for requests with the same result in all views."""
+    wire = Wire(ways.answer, endpoint=endpoint_at_eth(ways))
     at_root = post(balance())
     elsewhere = at_root.replace(b"POST / ", b"POST /eth ", 1)
     answers = [wire.send(each) for each in (at_root, elsewhere)]

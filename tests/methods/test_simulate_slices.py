@@ -16,7 +16,7 @@ import pytest
 
 from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls.simulate_methods import join_array, text_pieces
+from foreblock.methods.calls.simulate_methods import text_pieces
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.service.network_views import Service, make_scheduler
@@ -57,12 +57,6 @@ def test_an_answer_is_written_in_pieces() -> None:
     most, pieces = longest(text_pieces(text, Over()), lambda: begun - text.left)
     assert sum(map(len, pieces)) == begun
     assert most <= THRESHOLDS.piece_bytes
-
-
-def test_long_answers_are_never_joined() -> None:
-    assert join_array([b"a", [b"b", b"c"], b"d"]) == [
-        b"[", b"a", b",", b"b", b"c", b",", b"d", b"]",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", [0.25, pytest.param(1.0, marks=pytest.mark.heavy)])

@@ -13,13 +13,10 @@ from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.calls import simulation
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods.calls import simulate_methods
-from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import build_optimism
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import A0, A1, Asker, asker, funded, request, word
-from support.servers.long_work import thresholds
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE
 
 SHA256 = "0x" + "00" * 19 + "02"
@@ -105,8 +102,7 @@ def all_both_ways(
     client.reply(body)  # from now on the block after this one is cached
     short = client.reply(body).body
     with pytest.MonkeyPatch.context() as patch:
-        for module in (simulate_methods, simulation):
-            patch.setattr(module, "plain_simulation", lambda *_: None)
+        patch.setattr(simulation, "plain_simulation", lambda *_: None)
         return short, client.reply(body).body
 
 
@@ -146,10 +142,12 @@ def test_several_blocks_see_the_ones_before(client: Asker) -> None:
     assert len(json.loads(short)["result"]) == len(blocks)
 
 
-def test_several_blocks_do_take_the_fast_path(
-    client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+@pytest.mark.parametrize("count", [1, 3])
+def test_blocks_do_take_the_fast_path(
+    client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, count: int
 ) -> None:
-    blocks: list[dict[str, Any]] = [{"calls": [{"to": A1}]}] * 3
+    """Except if requests wait in contracts, which need the ordinary path."""
+    blocks: list[dict[str, Any]] = [{"calls": [{"to": A1}]}] * count
     all_both_ways(client, blocks)
     monkeypatch.setattr(simulation, "SimulatedChain", None)
     found = client.ask("eth_simulateV1", {"blockStateCalls": blocks}, "latest")
@@ -162,18 +160,6 @@ def test_a_simulation_without_calls_or_overrides_is_a_block_like_others(client: 
         short, long = both_ways(client, block)
         assert short == long
         assert json.loads(short)["result"][0]["calls"] == []
-
-
-def test_single_block_does_take_the_fast_path(
-    client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """Except if requests wait in contracts, which need the ordinary path."""
-    block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
-    both_ways(client, block)
-    monkeypatch.setattr(Scheduler, "run", None)
-    with thresholds(single_block_us=100_000):  # long enough that nothing is preempted
-        found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
-    assert ("code" in found) == ("long_chain" in request.node.name)
 
 
 def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:

@@ -1,20 +1,17 @@
 //! Python bindings of blocks built from simulated calls.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
-use foreblock_engine::codec::json::{BlockText, FailureText};
 use foreblock_engine::codec::requests::deposit_requests;
 use foreblock_engine::evm::execute::Options;
 use foreblock_engine::simulate::body::{
-    Body as EngineBody, CallView, CallsBudget, RESULTS_END, SealedBody as EngineBlock,
+    Body as EngineBody, CallView, CallsBudget, SealedBody as EngineBlock,
 };
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
 
 use crate::codec::{Header, Transaction, Withdrawal};
-use crate::convert::{Arg, Pair, invalid, limits};
+use crate::convert::{Arg, limits};
 use crate::env::{Env, Message};
 use crate::error::to_python;
 use crate::outcome::Outcome;
@@ -23,8 +20,7 @@ use crate::params::PlainCalls;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Body>()?;
-    module.add_class::<SealedBody>()?;
-    module.add_class::<BodyText>()
+    module.add_class::<SealedBody>()
 }
 
 /// A block under construction from calls executed on an overlay.
@@ -161,7 +157,7 @@ impl Body {
         let sealed = py.detach(|| body.seal(fields, withdrawals)).map_err(to_python)?;
         let block = &sealed.block;
         self.overlay.get().overlay().set_block_hash(block.header.number, block.hash);
-        Ok(SealedBody(sealed))
+        Ok(SealedBody(Arc::new(sealed)))
     }
 
     fn __len__(&self) -> usize {
@@ -171,7 +167,7 @@ impl Body {
 
 /// A finished block with the outcomes of its calls.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct SealedBody(pub EngineBlock);
+pub struct SealedBody(pub Arc<EngineBlock>);
 
 #[pymethods]
 impl SealedBody {
@@ -190,123 +186,8 @@ impl SealedBody {
         self.0.outcomes().cloned().map(Outcome).collect()
     }
 
-    #[getter]
-    fn failures(&self) -> Vec<(Outcome, bool)> {
-        let all = self.0.outcomes().zip(self.0.lowered());
-        let failed = all.filter(|(outcome, _)| !outcome.is_success());
-        failed.map(|(outcome, lowered)| (Outcome(outcome.clone()), lowered)).collect()
-    }
-
     fn transactions(&self) -> PyResult<Vec<Transaction>> {
         let transactions = self.0.transactions().map_err(to_python)?;
         Ok(transactions.into_iter().map(Transaction).collect())
-    }
-
-    #[getter]
-    fn results_size(&self) -> usize {
-        self.0.results_size()
-    }
-
-    #[pyo3(signature = (failures, transactions = None))]
-    fn json<'py>(
-        &self,
-        py: Python<'py>,
-        failures: Vec<Failure>,
-        transactions: Option<&[u8]>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        self.check_failures(&failures)?;
-        let text = py.detach(|| self.0.json(failures.iter().map(told), transactions));
-        Ok(PyBytes::new(py, &text))
-    }
-
-    #[pyo3(signature = (failures, transactions = None))]
-    fn long_json(
-        this: &Bound<'_, Self>,
-        failures: Vec<Failure>,
-        transactions: Option<&[u8]>,
-    ) -> PyResult<BodyText> {
-        let sealed = &this.get().0;
-        this.get().check_failures(&failures)?;
-        let mut beginning = Vec::new();
-        sealed.write_beginning(&mut beginning, transactions);
-        Ok(BodyText {
-            sealed: this.clone().unbind(),
-            failures,
-            block: BlockText::new(&sealed.block.header),
-            progress: Mutex::new(Progress { piece: beginning, ..Progress::default() }),
-        })
-    }
-}
-
-impl SealedBody {
-    fn check_failures(&self, failures: &[Failure]) -> PyResult<()> {
-        let expected = self.0.outcomes().filter(|outcome| !outcome.is_success()).count();
-        let given = failures.len();
-        if given == expected {
-            return Ok(());
-        }
-        Err(invalid(format!("{expected} calls failed, and {given} are told of")))
-    }
-}
-
-/// The return data to report for a failed call, and the JSON of further members.
-type Failure = Pair<PyBackedBytes, PyBackedBytes>;
-
-fn told(Pair(returned, members): &Failure) -> FailureText<'_> {
-    FailureText { returned, members }
-}
-
-/// The JSON of a finished block, written incrementally.
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct BodyText {
-    sealed: Py<SealedBody>,
-    failures: Vec<Failure>,
-    block: BlockText,
-    progress: Mutex<Progress>,
-}
-
-/// The progress of writing.
-#[derive(Default)]
-struct Progress {
-    /// The current piece, and the number of its bytes already taken.
-    piece: Vec<u8>,
-    taken: usize,
-    calls: usize,
-    failures: usize,
-    ended: bool,
-}
-
-impl BodyText {
-    /// Writes call results until there are `bytes` bytes, or all.
-    fn write(&self, progress: &mut Progress, bytes: usize) {
-        let sealed = &self.sealed.get().0;
-        let Progress { piece, taken, calls, failures, ended } = progress;
-        piece.clear();
-        *taken = 0;
-        while piece.len() < bytes && *calls < sealed.len() {
-            sealed.write_result(piece, &self.block, *calls, || {
-                *failures += 1;
-                self.failures.get(*failures - 1).map(told)
-            });
-            *calls += 1;
-        }
-        if *calls == sealed.len() && !*ended {
-            piece.extend_from_slice(RESULTS_END);
-            *ended = true;
-        }
-    }
-}
-
-#[pymethods]
-impl BodyText {
-    #[pyo3(signature = (bytes, /))]
-    fn take<'py>(&self, py: Python<'py>, bytes: Arg<usize>) -> Bound<'py, PyBytes> {
-        let mut progress = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if progress.taken == progress.piece.len() {
-            self.write(&mut progress, bytes.0);
-        }
-        let start = progress.taken;
-        progress.taken = progress.piece.len().min(start.saturating_add(bytes.0));
-        PyBytes::new(py, &progress.piece[start..progress.taken])
     }
 }

@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::heads::Heads;
 use crate::logs::{RunArg, run};
 use crate::meter::{ANSWERED, Meter};
+use crate::plain_simulation::BlockTemplate;
 use crate::store::{Store, View};
 use crate::stored::StoredBlock;
 
@@ -38,7 +39,8 @@ impl FastPath {
     #[new]
     #[pyo3(signature = (
         store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us,
-        meter = None, rows = vec![]
+        simulated_calls = Arg(0), simulated_output = Arg(0), simulation_us = Arg(0), meter = None,
+        rows = vec![]
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
@@ -49,6 +51,9 @@ impl FastPath {
         call_gas: Arg<u64>,
         call_us: Arg<u64>,
         step_us: Arg<u64>,
+        simulated_calls: Arg<usize>,
+        simulated_output: Arg<usize>,
+        simulation_us: Arg<u64>,
         meter: Option<Py<Meter>>,
         rows: Vec<Arg<usize>>,
     ) -> Self {
@@ -59,16 +64,26 @@ impl FastPath {
             call_gas: call_gas.0,
             call_time: Duration::from_micros(call_us.0),
             step_time: Duration::from_micros(step_us.0),
+            simulated_calls: simulated_calls.0,
+            simulated_output: simulated_output.0,
+            simulation_time: Duration::from_micros(simulation_us.0),
         };
         let (path, told) = (EngineFastPath::new(bounds), Mutex::default());
         let rows = rows.into_iter().map(|row| row.0).collect();
         Self { store, path, meter, rows, told }
     }
 
-    #[pyo3(signature = (head, length, status, headers, /))]
-    fn cache_head(&self, head: &[u8], length: Arg<usize>, status: &[u8], headers: &[u8]) {
+    #[pyo3(signature = (head, length, status, headers, /, *, is_at_root = false))]
+    fn cache_head(
+        &self,
+        head: &[u8],
+        length: Arg<usize>,
+        status: &[u8],
+        headers: &[u8],
+        is_at_root: bool,
+    ) {
         let (status, headers) = (status.into(), headers.into());
-        self.path.cache_head(head, Head { length: length.0, status, headers });
+        self.path.cache_head(head, Head { length: length.0, status, headers, is_at_root });
     }
 
     fn clear_heads(&self) {
@@ -151,6 +166,19 @@ impl FastPath {
     ) -> PyResult<()> {
         let (tag, pending) = (tag_argument(&tag.0)?, pending.map(|number| number.0));
         self.path.allow_call(&heads.0, pending, tag, &env.0, to.0, data);
+        Ok(())
+    }
+
+    #[pyo3(signature = (heads, pending, tag, template))]
+    fn allow_simulations(
+        &self,
+        heads: &Heads,
+        pending: Option<Arg<u64>>,
+        tag: Arg<String>,
+        template: &BlockTemplate,
+    ) -> PyResult<()> {
+        let (tag, pending) = (tag_argument(&tag.0)?, pending.map(|number| number.0));
+        self.path.allow_simulations(&heads.0, pending, tag, &template.0);
         Ok(())
     }
 

@@ -1,18 +1,21 @@
 //! Python bindings of simulations of plain calls.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreblock_engine::codec::json::Dialect;
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::simulate::plain_simulation::{
     BlockTemplate as EngineTemplate, Budget, Footprint, PlainBlock,
     PlainSimulation as EngineSimulation, Progress,
 };
+use foreblock_engine::simulate::text::SimulationText as EngineText;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::body::SealedBody;
 use crate::codec::Header;
-use crate::convert::{Arg, Pair, limits};
+use crate::convert::{Arg, Pair, invalid, limits};
 use crate::env::Env;
 use crate::error::to_python;
 use crate::params::{Overrides, PlainCalls};
@@ -20,7 +23,8 @@ use crate::state::State;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<BlockTemplate>()?;
-    module.add_class::<PlainSimulation>()
+    module.add_class::<PlainSimulation>()?;
+    module.add_class::<SimulationText>()
 }
 
 /// The size of each call, and the contract, slot and lowest bit of its price.
@@ -28,7 +32,7 @@ type FootprintArgument = (Arg<u64>, Arg<Address>, Arg<U256>, Arg<usize>);
 
 /// The first simulated block after a base, shared by all simulations on it.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct BlockTemplate(EngineTemplate);
+pub struct BlockTemplate(pub Arc<EngineTemplate>);
 
 #[pymethods]
 impl BlockTemplate {
@@ -47,7 +51,7 @@ impl BlockTemplate {
         has_withdrawals: bool,
     ) -> Self {
         let system_calls = system_calls.into_iter();
-        Self(EngineTemplate {
+        Self(Arc::new(EngineTemplate {
             env: (*env.0).clone(),
             header: header.0.fields().clone(),
             tx_type: r#type.0,
@@ -60,7 +64,7 @@ impl BlockTemplate {
                 shift: shift.0,
             }),
             has_withdrawals,
-        })
+        }))
     }
 }
 
@@ -91,7 +95,7 @@ impl PlainSimulation {
         let overlay = EngineOverlay::new(Box::new(state.0.clone()));
         let budget = Budget { gas: gas.0, output: output.0 };
         let simulation =
-            EngineSimulation::new(overlay, template.0.clone(), blocks.collect(), budget);
+            EngineSimulation::new(overlay, (*template.0).clone(), blocks.collect(), budget);
         Self(Mutex::new(simulation))
     }
 
@@ -114,6 +118,33 @@ impl PlainSimulation {
     }
 
     fn take(&self) -> Vec<SealedBody> {
-        self.simulation().take().into_iter().map(SealedBody).collect()
+        self.simulation().take().into_iter().map(|block| SealedBody(Arc::new(block))).collect()
+    }
+}
+
+/// The JSON of simulated blocks, written in pieces.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct SimulationText(Mutex<EngineText>);
+
+#[pymethods]
+impl SimulationText {
+    #[new]
+    #[pyo3(signature = (blocks, dialect, transactions = vec![]))]
+    fn new(
+        blocks: Vec<PyRef<'_, SealedBody>>,
+        dialect: Arg<String>,
+        transactions: Vec<Arg<Bytes>>,
+    ) -> PyResult<Self> {
+        let dialect = Dialect::read(&dialect.0);
+        let dialect = dialect.ok_or_else(|| invalid("dialect: preconf or ethereum"))?;
+        let blocks = blocks.iter().map(|block| block.0.clone()).collect();
+        let transactions = transactions.into_iter().map(|array| array.0).collect();
+        Ok(Self(Mutex::new(EngineText::new(blocks, transactions, dialect))))
+    }
+
+    #[pyo3(signature = (bytes, /))]
+    fn take<'py>(&self, py: Python<'py>, bytes: Arg<usize>) -> Bound<'py, PyBytes> {
+        let mut text = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        PyBytes::new(py, text.take(bytes.0))
     }
 }

@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 use foreblock_engine::{
     fast_path::{self, Asked, Blocks, End, LogQuery, Question, Tag},
-    params::Call,
+    params::{Call, Calls, Limits, SimulateParams, read_plain},
 };
 use serde_json::Value;
 
@@ -38,7 +38,10 @@ fn compare(item: &Value, asked: &Asked<'_>) {
     let method = item["method"].as_str();
     let count = match &asked.question {
         Question::Receipt { .. } | Question::Logs { .. } => 1,
-        Question::Balance { .. } | Question::Block { .. } | Question::Call { .. } => 2,
+        Question::Balance { .. }
+        | Question::Block { .. }
+        | Question::Call { .. }
+        | Question::Simulation { .. } => 2,
     };
     assert_eq!(params.len(), count);
     match &asked.question {
@@ -57,6 +60,12 @@ fn compare(item: &Value, asked: &Asked<'_>) {
             compare_call(&params[0], call);
             assert_eq!(params[1], tag(*at));
         }
+        Question::Simulation { payload, at } => {
+            assert_eq!(method, Some("eth_simulateV1"));
+            assert_eq!(plain::<Value>(payload).as_ref(), Some(&params[0]));
+            compare_simulation(payload);
+            assert_eq!(params[1], tag(*at));
+        }
         Question::Receipt { transaction } => {
             assert_eq!(method, Some("eth_getTransactionReceipt"));
             assert_eq!(as_bytes(&params[0]).as_deref(), Some(transaction.as_slice()));
@@ -65,6 +74,22 @@ fn compare(item: &Value, asked: &Asked<'_>) {
             assert_eq!(method, Some("eth_getLogs"));
             compare_query(&params[0], query);
         }
+    }
+}
+
+/// A payload that is read here is read by the general path, with the same contents.
+fn compare_simulation(payload: &[u8]) {
+    let limits = Limits { blocks: MOST, block_calls: MOST, calls: MOST };
+    let Some(blocks) = read_plain(payload, limits) else { return };
+    let params = [b"[", payload, b"]"].concat();
+    let read = SimulateParams::read(&params, 1, limits).expect("valid params");
+    assert!(!read.validation && !read.trace_transfers && !read.full_transactions);
+    assert_eq!(blocks.len(), read.blocks.len());
+    for (plain, block) in blocks.iter().zip(read.blocks) {
+        let Calls::Plain(calls) = block.calls else { panic!("a call that is not plain") };
+        assert_eq!(plain.calls.len(), calls.len());
+        assert!(block.changes.is_none());
+        assert_eq!(plain.overrides.is_none(), block.overrides.is_empty());
     }
 }
 

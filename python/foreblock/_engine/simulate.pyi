@@ -150,30 +150,20 @@ class SealedBody:
     header: Final[Header]
     size: Final[int]  # the length of the block's encoding in bytes
     outcomes: Final[list[Outcome]]
-    # The outcomes of failed calls; True if the gas was lowered.
-    failures: Final[list[tuple[Outcome, bool]]]
-    # The approximate length of the results of calls in `json`, without failures.
-    results_size: Final[int]
 
     def transactions(self) -> list[Transaction]:
         """The transactions that represent the calls."""
-    def json(
-        self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
-    ) -> bytes:
-        """The block as returned by eth_simulateV1, its calls with their logs.
-
-        `failures` has for each failed call, in order, its return data and the JSON of further
-        members, each with a leading comma. `transactions` is a JSON array that replaces their
-        hashes.
-        """
-    def long_json(
-        self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
-    ) -> BodyText:
-        """Like `json`, written in pieces."""
 
 @final
-class BodyText:
-    """The JSON of a finished block, written in pieces."""
+class SimulationText:
+    """The JSON of finished blocks as returned by eth_simulateV1, written in pieces."""
 
+    def __new__(
+        cls, blocks: Sequence[SealedBody], dialect: str, transactions: Sequence[bytes] = ()
+    ) -> Self:
+        """`dialect` is preconf or ethereum: how failed calls are described.
+
+        `transactions` has a JSON array for each block, which replaces their hashes.
+        """
     def take(self, bytes: int, /) -> bytes:
         """The next piece of at most `bytes` bytes; empty at the end."""

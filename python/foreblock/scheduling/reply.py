@@ -169,7 +169,16 @@ OpenSession = Callable[[Channel], Session]
 class FastPath(Protocol):
     """Answers some requests from bytes to bytes, as the server and the handler would."""
 
-    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
+    def cache_head(
+        self,
+        head: bytes,
+        length: int,
+        status: bytes,
+        headers: bytes,
+        /,
+        *,
+        is_at_root: bool = False,
+    ) -> None:
         """Take note of a head that was accepted, without the empty line that ends it.
 
         So many bytes of body follow it. A response begins with `status` and the date, and `headers`
@@ -185,7 +194,16 @@ class FastPath(Protocol):
 class NoFastPath:
     """A fast path that answers nothing."""
 
-    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
+    def cache_head(
+        self,
+        head: bytes,
+        length: int,
+        status: bytes,
+        headers: bytes,
+        /,
+        *,
+        is_at_root: bool = False,
+    ) -> None:
         """Nothing to take note of."""
 
     def clear_heads(self) -> None:

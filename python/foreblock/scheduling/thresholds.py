@@ -40,6 +40,10 @@ class Thresholds(Struct, frozen=True):
     # Larger batches, or those that take longer, run in slices.
     fast_batch_items: int = 256
     fast_batch_us: int = 500
+    # Simulations of more blocks or calls, or those that take longer, run in slices. A transfer
+    # takes 4 µs, a transfer of a token 5 µs.
+    fast_simulated_calls: int = 64
+    fast_simulation_us: int = 500
 
     # --- Slices of the loop: simulations, estimates, batches ---
     # 50 token transfers take 0.24 ms and 20 blocks of ten transfers 1.1 ms: most need one slice.
@@ -123,8 +127,6 @@ class Thresholds(Struct, frozen=True):
     # thousand overridden slots more than all the rest of it.
     long_params_bytes: int = 64 * 1024
     thread_params_bytes: int = 256 * 1024
-    # One block of plain calls in one go.
-    single_block_us: int = 500
 
     # --- Texts ---
     # Responses from here on are counted in the worker's budget, and so are requests.

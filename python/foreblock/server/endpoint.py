@@ -49,7 +49,10 @@ class HeadCache(dict[bytes, AcceptedHead]):
                 self.clear()
                 self._fast_path.clear_heads()
             self[head] = accepted
-            self._fast_path.cache_head(head, accepted.length, SUCCESS, accepted.headers)
+            is_at_root = accepted.path == ROOT
+            self._fast_path.cache_head(
+                head, accepted.length, SUCCESS, accepted.headers, is_at_root=is_at_root
+            )
 
     def judge(self, head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
         """Check a head, or return the cached verdict of an equal one."""

@@ -212,13 +212,18 @@ class NetworkViews(Struct, frozen=True):
 
 def fast_path_bounds(settings: Settings) -> FastPathBounds:
     """The limits of the fast path, equal to those of the dispatcher."""
-    batch = batch_limits(settings)
+    batch, simulate = batch_limits(settings), settings.simulate
     return FastPathBounds(
         batch_items=batch.batch_items,
         batch_bytes=min(batch.batch_bytes, THRESHOLDS.long_bytes),
         call_gas=settings.call.gas_cap or UNCAPPED,
         call_us=THRESHOLDS.call_us,
         step_us=THRESHOLDS.call_step_us,
+        simulated_calls=min(
+            simulate.blocks, simulate.block_calls, simulate.calls, THRESHOLDS.fast_simulated_calls
+        ),
+        simulated_output=simulate.output,
+        simulation_us=THRESHOLDS.fast_simulation_us,
     )
 
 

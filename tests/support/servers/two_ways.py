@@ -17,6 +17,8 @@ LIMITS = ServerLimits(body_limit=1_000_000)
 UNHURRIED_US = 500_000  # for requests that take a few: none leaves the fast path by preemption
 UNHURRIED: dict[str, float] = {
     "call_us": UNHURRIED_US,
+    "work_us": UNHURRIED_US,
+    "slice_seconds": PATIENCE,
     "late_call_seconds": PATIENCE,
     "read_round_seconds": PATIENCE,
     "read_slice_seconds": PATIENCE,
@@ -26,7 +28,9 @@ UNHURRIED: dict[str, float] = {
 def bounds(options: Settings | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
     """The fast-path bounds of a service with these options."""
     whole = fast_path_bounds(options or Settings())
-    return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
+    return structs.replace(
+        whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US, simulation_us=UNHURRIED_US
+    )
 
 
 class Ways:
@@ -34,9 +38,9 @@ class Ways:
 
     def __init__(self, ledger: Ledger, options: Settings) -> None:
         self.ledger = ledger
-        chosen = options
-        self.scheduler = make_scheduler(chosen)
-        self.service = Service(ledger, chosen, self.scheduler)
+        self.options = options
+        self.scheduler = make_scheduler(options)
+        self.service = Service(ledger, options, self.scheduler)
         with thresholds(fast_batch_us=UNHURRIED_US):
             self.fast_path = ledger.open_fast_path(bounds(options))
         self.asked = 0

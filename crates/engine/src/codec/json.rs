@@ -1,14 +1,19 @@
 //! JSON of simulated blocks.
 //!
-//! Covers the parts that are the same for all clients: the header, transaction hashes, and call
-//! results with their logs. The caller provides the members that describe a failure. All functions
-//! append to a buffer, because a block contains hundreds of numbers and hashes.
+//! The dialects differ in the results of failed calls only. All functions append to a buffer,
+//! because a block contains hundreds of numbers and hashes.
+
+use std::borrow::Cow;
 
 use alloy_primitives::{B256, U256, hex};
 
 use crate::{
+    abi::revert_reason,
     codec::{block::Withdrawal, header::Header},
-    evm::{outcome::Outcome, transfers::Collected},
+    evm::{
+        outcome::{Outcome, Status},
+        transfers::Collected,
+    },
 };
 
 /// Writes the members of a block object that derive from its header, and its size, without braces.
@@ -88,11 +93,23 @@ pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
     out.push(b'"');
 }
 
-/// The description of a failed call: its return data, and the JSON of further members, each with a
-/// leading comma.
-pub struct FailureText<'a> {
-    pub returned: &'a [u8],
-    pub members: &'a [u8],
+/// The form of failed calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `error` is a text, and revert data are return data.
+    Preconf,
+    /// `error` is an object with the revert data.
+    Ethereum,
+}
+
+impl Dialect {
+    pub fn read(name: &str) -> Option<Self> {
+        match name {
+            "preconf" => Some(Self::Preconf),
+            "ethereum" => Some(Self::Ethereum),
+            _ => None,
+        }
+    }
 }
 
 /// The members that all logs of a block share, encoded once.
@@ -115,16 +132,20 @@ pub struct Place<'a> {
     pub index: usize,
 }
 
-/// Writes the result of a call.
+/// Writes the result of a call. `lowered` is true if it received less gas than it requested.
 pub fn call(
     out: &mut Vec<u8>,
     outcome: &Outcome,
+    lowered: bool,
     place: &Place<'_>,
-    failure: Option<FailureText<'_>>,
+    dialect: Dialect,
 ) {
     let status = if outcome.is_success() { b"{\"status\":\"0x1\"" } else { b"{\"status\":\"0x0\"" };
     out.extend_from_slice(status);
-    let returned = failure.as_ref().map_or(&outcome.output[..], |failure| failure.returned);
+    let returned = match (&outcome.status, dialect) {
+        (Status::Revert, Dialect::Ethereum) | (Status::Halt(_), _) => &[],
+        _ => &outcome.output[..],
+    };
     member(out, b",\"returnData\":", |out| data(out, returned));
     member(out, b",\"gasUsed\":", |out| quantity(out, outcome.gas_used));
     member(out, b",\"maxUsedGas\":", |out| quantity(out, outcome.max_gas_used));
@@ -133,8 +154,40 @@ pub fn call(
         Some(collected) if !collected.logs.is_empty() => logs(out, collected, place),
         _ => out.extend_from_slice(b"[]"),
     }
-    out.extend_from_slice(failure.map_or(&[], |failure| failure.members));
+    match &outcome.status {
+        Status::Success => {}
+        Status::Revert => reverted(out, &outcome.output, dialect),
+        Status::Halt(why) => halted(out, why, lowered, dialect),
+    }
     out.push(b'}');
+}
+
+fn reverted(out: &mut Vec<u8>, output: &[u8], dialect: Dialect) {
+    let text = match revert_reason(output) {
+        Some(reason) if !reason.is_empty() => Cow::from(format!("execution reverted: {reason}")),
+        _ => "execution reverted".into(),
+    };
+    match dialect {
+        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
+        Dialect::Ethereum => {
+            member(out, b",\"error\":{\"code\":3,\"message\":", |out| string(out, &text));
+            member(out, b",\"data\":", |out| data(out, output));
+            out.push(b'}');
+        }
+    }
+}
+
+fn halted(out: &mut Vec<u8>, why: &str, lowered: bool, dialect: Dialect) {
+    let note =
+        if lowered { " (gas limit was capped by the RPC server's global gas cap)" } else { "" };
+    let text = format!("{why}{note}");
+    match dialect {
+        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
+        Dialect::Ethereum => {
+            member(out, b",\"error\":{\"code\":-32015,\"message\":", |out| string(out, &text));
+            out.push(b'}');
+        }
+    }
 }
 
 fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
@@ -150,6 +203,30 @@ fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
         member(out, b",\"logIndex\":", |out| quantity(out, *index));
         out.extend_from_slice(&end);
     });
+}
+
+/// Writes a JSON string.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for character in text.chars() {
+        match character {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\u{8}' => out.extend_from_slice(b"\\b"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\u{c}' => out.extend_from_slice(b"\\f"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            control if (control as u32) < 0x20 => {
+                out.extend_from_slice(format!("\\u{:04x}", control as u32).as_bytes());
+            }
+            other => {
+                let mut buffer = [0; 4];
+                out.extend_from_slice(other.encode_utf8(&mut buffer).as_bytes());
+            }
+        }
+    }
+    out.push(b'"');
 }
 
 pub(crate) fn member(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
@@ -191,6 +268,12 @@ mod tests {
     fn data_has_two_digits_a_byte() {
         assert_eq!(text(|out| data(out, [])), "\"0x\"");
         assert_eq!(text(|out| data(out, [0, 0xab])), "\"0x00ab\"");
+    }
+
+    #[test]
+    fn strings_are_escaped() {
+        let written = text(|out| string(out, "a\"b\\c\u{8}\t\n\u{c}\r\u{1}é"));
+        assert_eq!(written, r#""a\"b\\c\b\t\n\f\r\u0001é""#);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod logs;
 mod requests;
+mod simulations;
 
 use std::{
     collections::HashMap,
@@ -36,6 +37,7 @@ use crate::{
     },
     message::Message,
     params::Call,
+    simulate::plain_simulation::BlockTemplate,
     state::StateReader,
     store::{Heads, SealedBlock, State, View},
     stored::block::{ReceiptLimits, StoredBlock},
@@ -69,6 +71,11 @@ pub struct Bounds {
     pub call_time: Duration,
     /// An operation that cannot be interrupted is not started if it would take longer.
     pub step_time: Duration,
+    /// The maximum number of simulated blocks, and of their calls together.
+    pub simulated_calls: usize,
+    /// The maximum number of bytes that simulated calls return together.
+    pub simulated_output: usize,
+    pub simulation_time: Duration,
 }
 
 /// The data for requests with an accepted head.
@@ -80,6 +87,8 @@ pub struct Head {
     pub status: Box<[u8]>,
     /// Additional header lines of the response.
     pub headers: Box<[u8]>,
+    /// The form of simulations is known for the root path only.
+    pub is_at_root: bool,
 }
 
 impl Head {
@@ -110,6 +119,8 @@ pub struct Snapshot {
     blocks: [[Option<Bytes>; 2]; 2],
     /// The environments of calls at the latest and the pending block.
     envs: [Option<Arc<Env>>; 2],
+    /// The first blocks of simulations on the latest and the pending block.
+    templates: [Option<Arc<BlockTemplate>>; 2],
     log_index: Option<LogIndex>,
     answers_calls: bool,
 }
@@ -124,7 +135,7 @@ impl Snapshot {
         pending: Option<u64>,
         until: Option<Instant>,
     ) -> Self {
-        let (blocks, envs) = Default::default();
+        let (blocks, envs, templates) = Default::default();
         Self {
             heads,
             headers: headers.into(),
@@ -134,6 +145,7 @@ impl Snapshot {
             until,
             blocks,
             envs,
+            templates,
             log_index: None,
             answers_calls: true,
         }
@@ -145,7 +157,7 @@ impl Snapshot {
         Self { latest_read_at: partial, ..self }
     }
 
-    /// If `answers_calls` is false, all calls use the general path.
+    /// If `answers_calls` is false, all calls and simulations use the general path.
     #[must_use]
     pub fn answering_calls(self, answers_calls: bool) -> Self {
         Self { answers_calls, ..self }
@@ -162,6 +174,8 @@ struct Known {
     heads: HashMap<Box<[u8]>, Head, DefaultHashBuilder>,
     snapshot: Option<Snapshot>,
     light: HashSet<Kind>,
+    /// The number of simulations that use the general path because one took too long.
+    skipped_simulations: usize,
     /// Sealed blocks by number, each with the row that it was sealed by.
     blocks: SealedBlocks,
     /// The body of the current response, kept to reuse its memory.
@@ -246,6 +260,20 @@ impl FastPath {
         known.light.insert(kind(to, data));
     }
 
+    /// Stores the first block of simulations on the block of a tag. Ignored if the current snapshot
+    /// is a different one.
+    pub fn allow_simulations(
+        &self,
+        heads: &Arc<Heads>,
+        pending: Option<u64>,
+        tag: Tag,
+        template: &Arc<BlockTemplate>,
+    ) {
+        if let Some(snapshot) = self.known().same(heads, pending) {
+            snapshot.templates[tag as usize] = Some(template.clone());
+        }
+    }
+
     /// Answers requests for receipts of this block, as long as it is sealed as in this view.
     /// Ignored if it is not sealed.
     pub fn cache_receipts(&self, view: &View, block: &Arc<StoredBlock>) {
@@ -274,7 +302,8 @@ impl FastPath {
     ) -> Option<T> {
         let end = memmem::find(data, HEAD_END)?;
         let mut known = self.known();
-        let Known { heads, snapshot, light, blocks, body, timed } = &mut *known;
+        let Known { heads, snapshot, light, skipped_simulations, blocks, body, timed } =
+            &mut *known;
         let accepted = heads.get(&data[..end])?;
         let asked = &data[end + HEAD_END.len()..];
         let snapshot = snapshot.as_ref().filter(|_| asked.len() == accepted.length)?;
@@ -290,8 +319,17 @@ impl FastPath {
         body.clear();
         timed.clear();
         let states = [None, None];
-        let mut reader =
-            Reader { view: &view, snapshot, light, blocks, bounds: &self.bounds, limits, states };
+        let mut reader = Reader {
+            view: &view,
+            snapshot,
+            light,
+            skipped_simulations,
+            blocks,
+            bounds: &self.bounds,
+            is_at_root: accepted.is_at_root,
+            limits,
+            states,
+        };
         if batch {
             reader.answer_all(&asked, body, timed)?
         } else {
@@ -322,8 +360,10 @@ struct Reader<'v, L> {
     view: &'v View,
     snapshot: &'v Snapshot,
     light: &'v mut HashSet<Kind>,
+    skipped_simulations: &'v mut usize,
     blocks: &'v SealedBlocks,
     bounds: &'v Bounds,
+    is_at_root: bool,
     limits: L,
     /// The states of the latest and the pending block, opened on first use.
     states: [Option<State>; 2],
@@ -340,8 +380,10 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
         let until = now + self.bounds.batch_time;
         for (place, asked) in asked.iter().enumerate() {
             out.push(if place == 0 { b'[' } else { b',' });
-            // Blocks are long, and a batch is not interrupted until it is complete.
-            if matches!(asked.question, Question::Block { .. }) || now >= until {
+            // These are long, and a batch is not interrupted until it is complete.
+            let is_long =
+                matches!(asked.question, Question::Block { .. } | Question::Simulation { .. });
+            if is_long || now >= until {
                 return None;
             }
             self.answer(asked, out)?;
@@ -370,6 +412,7 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
                 out.extend_from_slice(text);
             }
             Question::Call { call, at } => self.call(call, *at, out)?,
+            Question::Simulation { payload, at } => self.simulate(payload, *at, out)?,
             Question::Receipt { transaction } => self.receipt(transaction, out)?,
             Question::Logs { query } => self.logs(query, out)?,
         }

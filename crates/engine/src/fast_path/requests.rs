@@ -1,9 +1,10 @@
 //! Recognizes the most frequent requests in one pass over their bytes.
 //!
-//! These are a balance, a block or a call at `latest` or `pending`, a receipt and logs, single or in
-//! a batch. A call may only have a sender, a recipient and data. Anything else is not recognized, which is not an
-//! error: the general path then parses the body and answers or rejects it. The parser may therefore
-//! be strict, but the meaning of a recognized request must be the same as on the general path.
+//! These are a balance, a block, a call or a simulation at `latest` or `pending`, a receipt and logs,
+//! single or in a batch. A call may only have a sender, a recipient and data. Anything else is not
+//! recognized, which is not an error: the general path then parses the body and answers or rejects
+//! it. The parser may therefore be strict, but the meaning of a recognized request must be the same
+//! as on the general path.
 
 use alloy_primitives::{Address, B256};
 
@@ -17,24 +18,43 @@ use crate::params::{
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'b> {
     pub id: &'b [u8],
-    pub question: Question,
+    pub question: Question<'b>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    Balance { address: Address, at: Tag },
-    Block { at: Tag, full: bool },
-    Call { call: Box<Call>, at: Tag },
-    Receipt { transaction: B256 },
-    Logs { query: Box<LogQuery> },
+pub enum Question<'b> {
+    Balance {
+        address: Address,
+        at: Tag,
+    },
+    Block {
+        at: Tag,
+        full: bool,
+    },
+    Call {
+        call: Box<Call>,
+        at: Tag,
+    },
+    /// The payload is not read yet.
+    Simulation {
+        payload: &'b [u8],
+        at: Tag,
+    },
+    Receipt {
+        transaction: B256,
+    },
+    Logs {
+        query: Box<LogQuery>,
+    },
 }
 
-impl Question {
+impl Question<'_> {
     pub fn method(&self) -> Method {
         match self {
             Self::Balance { .. } => Method::Balance,
             Self::Block { .. } => Method::Block,
             Self::Call { .. } => Method::Call,
+            Self::Simulation { .. } => Method::Simulation,
             Self::Receipt { .. } => Method::Receipt,
             Self::Logs { .. } => Method::Logs,
         }
@@ -48,6 +68,7 @@ pub enum Method {
     Call,
     Receipt,
     Logs,
+    Simulation,
 }
 
 impl Method {
@@ -58,6 +79,7 @@ impl Method {
             Self::Call => "eth_call",
             Self::Receipt => "eth_getTransactionReceipt",
             Self::Logs => "eth_getLogs",
+            Self::Simulation => "eth_simulateV1",
         }
     }
 }
@@ -175,7 +197,7 @@ fn call(object: &[u8]) -> Result<Box<Call>> {
     Ok(Box::new(call))
 }
 
-fn question(method: &[u8], params: Params<'_>) -> Result<Question> {
+fn question<'b>(method: &[u8], params: Params<'b>) -> Result<Question<'b>> {
     use Argument::{Choice, Object, Text};
     let tag = |text| Tag::read(text).ok_or(Malformed);
     match (method, params) {
@@ -188,6 +210,9 @@ fn question(method: &[u8], params: Params<'_>) -> Result<Question> {
         }
         (b"eth_call", Params(Object(object), Some(Text(at)))) => {
             Ok(Question::Call { call: call(object)?, at: tag(at)? })
+        }
+        (b"eth_simulateV1", Params(Object(payload), Some(Text(at)))) => {
+            Ok(Question::Simulation { payload, at: tag(at)? })
         }
         (b"eth_getTransactionReceipt", Params(Text(hash), None)) => {
             let transaction = hex::fixed(hash).map(B256::new).ok_or(Malformed)?;

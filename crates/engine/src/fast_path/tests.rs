@@ -1,23 +1,28 @@
-use std::collections::BTreeMap;
+use std::{cell::Cell, collections::BTreeMap};
 
 use alloy_primitives::B256;
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
+    codec::header::Fields,
     state::Changes,
     store::{Mode, Options as StoreOptions, Store},
+    testing::{env, ethereum},
 };
 
 const BODY: &str =
     r#"{"jsonrpc":"2.0","id":7,"method":"eth_getBlockByNumber","params":["latest",false]}"#;
 const BOUNDS: Bounds = Bounds {
     batch_items: 2,
-    batch_bytes: 1000,
+    batch_bytes: 10_000,
     batch_time: Duration::from_secs(1),
     call_gas: 100_000,
     call_time: Duration::from_secs(1),
     step_time: Duration::from_secs(1),
+    simulated_calls: 2,
+    simulated_output: 1000,
+    simulation_time: Duration::from_secs(1),
 };
 
 struct Served {
@@ -41,7 +46,7 @@ impl Served {
         path.cache_block(&heads, None, Tag::Latest, false, Bytes::from_static(b"{}"));
         let (status, headers) =
             (b"HTTP/1.1 200\r\n".as_slice().into(), b"H: 2\r\n".as_slice().into());
-        path.cache_head(b"POST", Head { length: BODY.len(), status, headers });
+        path.cache_head(b"POST", Head { length: BODY.len(), status, headers, is_at_root: true });
         Self { _folder: folder, store, path }
     }
 
@@ -76,7 +81,9 @@ fn the_requests_of_an_answer_are_handed_over_once_each() {
     let served = Served::new(None);
     let methods = |body: &str| {
         let (status, headers) = (b"".as_slice().into(), b"".as_slice().into());
-        served.path.cache_head(b"POST", Head { length: body.len(), status, headers });
+        served
+            .path
+            .cache_head(b"POST", Head { length: body.len(), status, headers, is_at_root: true });
         served.answer_timed(&request(body)).map(|(_, methods)| methods)
     };
     let balance = BODY
@@ -128,4 +135,43 @@ fn lengths_are_written_in_decimal() {
     for number in [0, 9, 10, 4096, usize::MAX] {
         assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
     }
+}
+
+#[test]
+fn simulations_are_skipped_after_one_that_took_too_long() {
+    let served = Served::new(None);
+    let template = BlockTemplate {
+        env: (*env(ethereum("Shanghai"))).clone(),
+        header: Fields::default(),
+        tx_type: 2,
+        block_time: 1,
+        system_calls: Vec::new(),
+        footprint: None,
+        has_withdrawals: false,
+    };
+    let heads = served.store.view().expect("a view").heads().clone();
+    served.path.allow_simulations(&heads, None, Tag::Latest, &Arc::new(template));
+    let body = BODY
+        .replace("eth_getBlockByNumber", "eth_simulateV1")
+        .replace("\"latest\",false", r#"{"blockStateCalls":[{},{}]},"latest""#);
+    let (status, headers) = (b"".as_slice().into(), b"".as_slice().into());
+    let head = Head { length: body.len(), status, headers, is_at_root: true };
+    served.path.cache_head(b"POST", head);
+    let begun = Cell::new(0);
+    let is_answered = |deadline: Option<Instant>| {
+        let limits = |_, _| {
+            begun.set(begun.get() + 1);
+            Limits { deadline, ..Limits::default() }
+        };
+        let open = || served.store.view().ok();
+        let request = request(&body);
+        served.path.answer(request.as_bytes(), b"", open, limits, |_, _| ()).is_some()
+    };
+    assert!(is_answered(None));
+    assert!(!is_answered(Some(Instant::now())));
+    for _ in 0..simulations::SKIPPED {
+        assert!(!is_answered(None));
+    }
+    assert_eq!(begun.get(), 2);
+    assert!(is_answered(None));
 }

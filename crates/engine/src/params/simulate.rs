@@ -7,7 +7,12 @@ use super::{
     block, block_overrides, call::CallTexts, kept, object, optional_array, optional_boolean,
     optional_object, overrides::Accounts, require, text::Text,
 };
-use crate::{message::Message, simulate::body::PlainCall};
+use std::sync::Arc;
+
+use crate::{
+    message::Message,
+    simulate::{body::PlainCall, plain_simulation::PlainBlock},
+};
 
 /// The limits of one simulation.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +78,22 @@ impl<'a> SimulateParams<'a> {
             block: named,
         })
     }
+}
+
+/// Reads a payload of plain calls and a few state overrides. `None` for any other.
+pub fn read_plain(payload: &[u8], limits: Limits) -> Option<Vec<PlainBlock>> {
+    let payload = Payload::read_optional(&mut Text::new(payload), limits).ok()??;
+    if payload.validation || payload.trace_transfers || payload.full_transactions {
+        return None;
+    }
+    let plain = |block: Block| match block {
+        Block { calls: Calls::Plain(calls), overrides, changes: None } if !overrides.is_large() => {
+            let overrides = (!overrides.is_empty()).then(|| Arc::new(overrides));
+            Some(PlainBlock { overrides, calls: Arc::new(calls) })
+        }
+        _ => None,
+    };
+    payload.blocks.read().ok()?.into_iter().map(plain).collect()
 }
 
 struct Payload<'a> {

@@ -12,7 +12,6 @@ use crate::{
     codec::{
         block::{Block, Withdrawal},
         header::{Fields, Header},
-        json::{self, BlockText, FailureText, Place},
         receipt::{ReceiptFields, ReceiptOutcome},
         transaction::{Transaction, encode_unsigned, unsigned},
     },
@@ -68,15 +67,15 @@ pub struct CallsRun {
 
 /// An executed call, and the transaction it is shown as.
 #[derive(Debug)]
-struct Call {
+pub(super) struct Call {
     message: Arc<Message>,
     tx_type: u8,
     nonce: u64,
     chain_id: u64,
     raw: Bytes,
-    outcome: Arc<Outcome>,
+    pub(super) outcome: Arc<Outcome>,
     /// The call received less gas than the block would allow.
-    lowered: bool,
+    pub(super) lowered: bool,
     /// Gas used in the block up to and including this call.
     cumulative_gas_used: u64,
     /// The state root that replaces the status in its receipt before Byzantium.
@@ -316,17 +315,12 @@ pub struct SealedBody {
     pub block: Block,
     /// Transaction hashes, in order.
     pub hashes: Vec<B256>,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
 }
 
 impl SealedBody {
     pub fn outcomes(&self) -> impl Iterator<Item = &Arc<Outcome>> {
         self.calls.iter().map(|call| &call.outcome)
-    }
-
-    /// For each call, true if it received less gas than the block would allow.
-    pub fn lowered(&self) -> impl Iterator<Item = bool> {
-        self.calls.iter().map(|call| call.lowered)
     }
 
     /// The transactions that the calls are shown as.
@@ -338,79 +332,7 @@ impl SealedBody {
         let shown = |call: &Call| unsigned(&call.message, call.tx_type, call.chain_id, call.nonce);
         self.calls.iter().map(shown).collect()
     }
-
-    /// The block as a JSON object, with the results of its calls. `failures` has one item per
-    /// failed call, in order. `transactions` is a JSON array that replaces the hashes.
-    pub fn json<'a>(
-        &self,
-        failures: impl IntoIterator<Item = FailureText<'a>>,
-        transactions: Option<&[u8]>,
-    ) -> Vec<u8> {
-        let mut out = Vec::with_capacity(2048 + 256 * self.calls.len());
-        self.write_beginning(&mut out, transactions);
-        let (block, mut failures) = (BlockText::new(&self.block.header), failures.into_iter());
-        for index in 0..self.calls.len() {
-            self.write_result(&mut out, &block, index, || failures.next());
-        }
-        out.extend_from_slice(RESULTS_END);
-        out
-    }
-
-    /// The approximate size of the results of all calls as JSON, without failures.
-    pub fn results_size(&self) -> usize {
-        let size = |call: &Call| {
-            let logs = call.outcome.logs.iter().map(|log| 700 + 2 * log.data.data.len());
-            256 + 2 * call.outcome.output.len() + logs.sum::<usize>()
-        };
-        self.calls.iter().map(size).sum()
-    }
-
-    /// Writes the block object up to the first call result.
-    pub fn write_beginning(&self, out: &mut Vec<u8>, transactions: Option<&[u8]>) {
-        out.push(b'{');
-        json::header(out, &self.block.header, self.block.size);
-        out.extend_from_slice(b",\"uncles\":[]");
-        if let Some(withdrawals) = &self.block.withdrawals {
-            out.extend_from_slice(b",\"withdrawals\":");
-            json::array(out, withdrawals, json::withdrawal);
-        }
-        out.extend_from_slice(b",\"transactions\":");
-        match transactions {
-            Some(array) => out.extend_from_slice(array),
-            None => json::array(out, &self.hashes, json::data),
-        }
-        out.extend_from_slice(b",\"calls\":[");
-    }
-
-    /// Writes the result of one call, with a leading comma unless it is the first. The last result
-    /// is followed by `RESULTS_END`. `failure` is called only if the call failed.
-    pub fn write_result<'a>(
-        &self,
-        out: &mut Vec<u8>,
-        block: &BlockText,
-        index: usize,
-        failure: impl FnOnce() -> Option<FailureText<'a>>,
-    ) {
-        if index > 0 {
-            out.push(b',');
-        }
-        let outcome = &self.calls[index].outcome;
-        let place = Place { block, transaction_hash: self.hashes[index], index };
-        let failure = if outcome.is_success() { None } else { failure() };
-        json::call(out, outcome, &place, failure);
-    }
-
-    pub fn len(&self) -> usize {
-        self.calls.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
 }
-
-/// The end of the call results and of the block object.
-pub const RESULTS_END: &[u8] = b"]}";
 
 #[cfg(test)]
 mod tests;

@@ -2,3 +2,4 @@
 
 pub mod body;
 pub mod plain_simulation;
+pub mod text;

@@ -4,11 +4,11 @@ use revm::interpreter::CallScheme;
 
 use super::{
     frames::{Frame, Frames, Kind},
-    text::{Text, string},
+    text::Text,
 };
 use crate::{
     abi::revert_reason,
-    codec::json::{array, data, member, quantity, wide_quantity},
+    codec::json::{array, data, member, quantity, string, wide_quantity},
     evm::outcome::Outcome,
 };
 

@@ -5,9 +5,9 @@ use revm::interpreter::CallScheme;
 
 use super::{
     frames::{Frame, Frames, Kind},
-    text::{Text, decimal, string},
+    text::{Text, decimal},
 };
-use crate::codec::json::{data, member, quantity, wide_quantity};
+use crate::codec::json::{data, member, quantity, string, wide_quantity};
 
 /// The position of the run in its block, repeated in each trace.
 #[derive(Debug, Clone, Copy, Default)]

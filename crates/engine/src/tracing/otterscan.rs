@@ -4,9 +4,9 @@ use revm::interpreter::CallScheme;
 
 use super::{
     frames::{Frame, Frames, Kind},
-    text::{Text, decimal, string},
+    text::{Text, decimal},
 };
-use crate::codec::json::{data, member, wide_quantity};
+use crate::codec::json::{data, member, string, wide_quantity};
 
 /// Writes all frames in execution order, each with its depth.
 pub(crate) fn write_entries(text: &mut Text, frames: &Frames) {

@@ -24,10 +24,10 @@ use revm::{
 use super::{
     context::Traced,
     faults::Faults,
-    text::{Text, decimal, string},
+    text::{Text, decimal},
 };
 use crate::{
-    codec::json::{array, data, member, wide_quantity},
+    codec::json::{array, data, member, string, wide_quantity},
     evm::{
         instructions,
         outcome::{Outcome, Status},

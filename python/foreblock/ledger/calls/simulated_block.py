@@ -325,8 +325,8 @@ def plain_simulation(
     """
     if request.validation or request.trace_transfers or request.state_roots:
         return None
-    context = base.following
-    if context is None or not _are_equal(base, context, len(request.blocks)):
+    template = simulation_template(base, len(request.blocks))
+    if template is None:
         return None
     blocks = []
     for asked in request.blocks:
@@ -336,8 +336,23 @@ def plain_simulation(
         if not isinstance(calls, PlainCalls) or len(calls) > THRESHOLDS.sealed_calls:
             return None
         blocks.append((calls, overrides))
-    template = context.template or _template(context)
     return PlainSimulation(template, state, blocks, gas=limits.gas, output=limits.output)
+
+
+def simulation_template(
+    base: ReadableBlock, count: int = THRESHOLDS.fast_simulated_calls
+) -> BlockTemplate | None:
+    """The block after `base` and the rules by which up to `count` blocks follow each other.
+
+    None if their rules differ, if the engine does not know them, or if no client has simulated
+    that block yet.
+    """
+    context = base.following
+    if context is None or not _are_equal(base, context, count):
+        return None
+    if context.template is None:
+        context.template = _template(context)
+    return context.template
 
 
 def _are_equal(base: ReadableBlock, first: BlockContext, count: int) -> bool:
@@ -361,7 +376,7 @@ def _are_equal(base: ReadableBlock, first: BlockContext, count: int) -> bool:
 def _template(context: BlockContext) -> BlockTemplate:
     header, rules = context.header, context.rules
     footprint = LEAST_SIZE, L1_BLOCK, FOOTPRINT_SLOT, FOOTPRINT_SHIFT
-    context.template = BlockTemplate(
+    return BlockTemplate(
         context.priced,
         header,
         type_of_plain(context),
@@ -373,4 +388,3 @@ def _template(context: BlockContext) -> BlockTemplate:
         footprint=footprint if rules.includes(JOVIAN) else None,
         has_withdrawals=rules.ethereum >= SHANGHAI,
     )
-    return context.template

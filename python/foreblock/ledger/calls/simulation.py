@@ -17,7 +17,6 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock._engine import (
-    BodyText,
     MissingKeys,
     Outcome,
     Overlay,
@@ -25,6 +24,7 @@ from foreblock._engine import (
     PlainSimulation,
     Precompiles,
     SealedBody,
+    SimulationText,
     State,
     requests_hash,
 )
@@ -92,7 +92,7 @@ def with_starts(missing: StateMissing, state: State, plan: Sequence[PlannedBlock
     return StateMissing(misses.also(state.missing([], seen)))
 
 
-__all__ = ["BodyText", "SealedBody", "SimulatedBlock", "run_block", "simulate"]
+__all__ = ["SimulatedBlock", "SimulationText", "run_block", "simulate"]
 
 
 class SimulatedBlock(Struct, frozen=True):
@@ -298,9 +298,7 @@ def simulate(
         in_progress=in_progress,
     )
     try:
-        # A single block was tried before, at once.
-        several = len(request.blocks) > 1
-        plain = plain_simulation(base, state, request, limits) if several else None
+        plain = plain_simulation(base, state, request, limits)
         blocks = None if plain is None else (yield from _run_plain(plain, pace))
         if blocks is not None:
             return blocks

@@ -23,6 +23,7 @@ METHODS: Final = (
     "eth_call",
     "eth_getTransactionReceipt",
     "eth_getLogs",
+    "eth_simulateV1",
 )
 
 
@@ -34,6 +35,9 @@ class FastPathBounds(Struct, frozen=True):
     call_gas: int  # of every call
     call_us: int
     step_us: int  # longer steps that cannot be interrupted are not begun
+    simulated_calls: int  # and blocks
+    simulated_output: int  # bytes that all calls of a simulation return
+    simulation_us: int
 
 
 def make_fast_path(
@@ -49,6 +53,9 @@ def make_fast_path(
         call_gas=bounds.call_gas,
         call_us=bounds.call_us,
         step_us=bounds.step_us,
+        simulated_calls=bounds.simulated_calls,
+        simulated_output=bounds.simulated_output,
+        simulation_us=bounds.simulation_us,
         meter=meter.native,
         rows=[meter.row(method) for method in METHODS],
     )

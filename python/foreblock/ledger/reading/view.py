@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct
 
 from foreblock._engine import (
+    BlockTemplate,
     Env,
     FastPath,
     FetchedState,
@@ -368,6 +369,12 @@ class LedgerView(Struct, frozen=True, gc=False):
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
             fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
+
+    def remember_simulations(self, tag: str, template: BlockTemplate) -> None:
+        """Let the fast path simulate blocks that begin with this one on the block of a tag."""
+        fast_path = self._ledger.fast_path
+        if fast_path is not None and tag in ANSWERED_TAGS:
+            fast_path.allow_simulations(self._view.heads, self._pending_partial, tag, template)
 
     def remember_receipts(self, block: StoredBlock) -> None:
         """Let the fast path answer receipts of a block, if it is sealed."""

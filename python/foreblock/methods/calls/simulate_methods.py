@@ -4,19 +4,17 @@ a failed call     preconf: `error` is a text, revert data is what it returned
                   ethereum: `error` is an object with the data, nothing is returned
 fillers           preconf: left out; ethereum: shown
 
-The engine writes the parts that are equal in both dialects: headers, results, logs.
+The engine writes the blocks, and answers short simulations by itself (`ledger.reading.fast_path`).
 """
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Any, Final
 
-import msgspec
 from msgspec import Raw, Struct, structs
 
 from foreblock._engine import read_simulation
 from foreblock.errors import IncompleteState, MissingTrieNodes, PartialState
-from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.request import (
     AS_IT_IS,
     BlockOverrides,
@@ -26,8 +24,8 @@ from foreblock.ledger.calls.request import (
     SimulationLimits,
     SimulationRequest,
 )
-from foreblock.ledger.calls.simulated_block import plain_simulation
-from foreblock.ledger.calls.simulation import BodyText, SealedBody, SimulatedBlock, simulate
+from foreblock.ledger.calls.simulated_block import simulation_template
+from foreblock.ledger.calls.simulation import SimulatedBlock, SimulationText, simulate
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.calls.call_methods import UNCAPPED, read_fields
@@ -37,11 +35,6 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Dialect, Settings
-from foreblock.types import revert_reason
-
-REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`
-VM_ERROR: Final = -32015  # the code of one that failed otherwise
-LOWERED: Final = " (gas limit was capped by the RPC server's global gas cap)"
 
 
 class BlockShape(Struct, frozen=True):
@@ -53,75 +46,27 @@ class BlockShape(Struct, frozen=True):
 
 def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> Steps[Text]:
     """All blocks that are shown; in pieces where that is long."""
-    texts: list[Text] = []
-    size = 0
-    for block in blocks:
-        if texts and pace.is_over():
-            yield None
-        if block.is_filler and shape.dialect == "preconf":
-            continue
-        transactions = None
-        if shape.full_transactions:
-            transactions = yield from _full_transactions(block, pace)
-        if is_long_block(block.block):
-            texts.append((yield from _long_block(block.block, shape, transactions, pace)))
-            size += THRESHOLDS.pieces_bytes
-        else:
-            text = _block_text(block.block, shape.dialect, transactions)
-            texts.append(text)
-            size += len(text)
-    if size < THRESHOLDS.pieces_bytes:
-        return shapes.array(texts)  # type: ignore[arg-type]  # nothing long is among them
+    shown = [each for each in blocks if not each.is_filler or shape.dialect == "ethereum"]
+    transactions = []
+    if shape.full_transactions:
+        for each in shown:
+            array = yield from _full_transactions(each, pace)
+            transactions.append(array)
+    text = SimulationText([each.block for each in shown], shape.dialect, transactions)
+    first = text.take(THRESHOLDS.pieces_bytes)
+    if len(first) < THRESHOLDS.pieces_bytes:
+        return first
     yield None
-    return join_array(texts)
+    return [first, *(yield from text_pieces(text, pace))]
 
 
-def is_long_block(block: SealedBody) -> bool:
-    """Return whether the text of a block has to be written in pieces."""
-    return block.results_size > THRESHOLDS.pieces_bytes
-
-
-def _long_block(
-    block: SealedBody, shape: BlockShape, transactions: bytes | None, pace: Pace
-) -> Steps[list[bytes]]:
-    failures: list[tuple[bytes, bytes]] = []
-    for outcome, lowered in block.failures:
-        failures.append(_failure(outcome, shape.dialect, lowered=lowered))
-        if pace.is_over():
-            yield None
-    return (yield from text_pieces(block.long_json(failures, transactions), pace))
-
-
-def text_pieces(text: BodyText, pace: Pace) -> Steps[list[bytes]]:
+def text_pieces(text: SimulationText, pace: Pace) -> Steps[list[bytes]]:
     pieces: list[bytes] = []
     while piece := text.take(THRESHOLDS.piece_bytes):
         pieces.append(piece)
         if pace.is_over():
             yield None
     return pieces
-
-
-def join_array(texts: Sequence[Text]) -> list[bytes]:
-    """The pieces of an array of texts, without copying them."""
-    pieces = [b"["]
-    for text in texts:
-        if isinstance(text, bytes):
-            pieces.append(text)
-        else:
-            pieces += text
-        pieces.append(b",")
-    pieces[-1] = b"]"
-    return pieces
-
-
-def render_block(block: SealedBody, dialect: Dialect) -> bytes:
-    """One block alone, with the hashes of its transactions."""
-    return shapes.array((_block_text(block, dialect),))
-
-
-def _block_text(block: SealedBody, dialect: Dialect, transactions: bytes | None = None) -> bytes:
-    failures = [_failure(outcome, dialect, lowered=lowered) for outcome, lowered in block.failures]
-    return block.json(failures, transactions)
 
 
 def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:
@@ -133,25 +78,6 @@ def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:
         if index % some == some - 1 and pace.is_over():
             yield None
     return shapes.join_fragments(header.hash, fragments)
-
-
-def _failure(outcome: Outcome, dialect: Dialect, *, lowered: bool) -> tuple[bytes, bytes]:
-    """The `returnData` and `error` members of a failed call.
-
-    `lowered` tells whether it could have had more gas in its block.
-    """
-    if outcome.status == "revert":
-        output = outcome.output
-        reason = revert_reason(output)
-        message = f"execution reverted: {reason}" if reason else "execution reverted"
-        error = {"code": REVERTED, "message": message, "data": "0x" + output.hex()}
-    else:
-        output = b""
-        message = (outcome.halt or "execution failed") + (LOWERED if lowered else "")
-        error = {"code": VM_ERROR, "message": message}
-    if dialect == "preconf":
-        return output, b',"error":' + msgspec.json.encode(message)
-    return b"", b',"error":' + msgspec.json.encode(error)
 
 
 NONCE: Final = 5  # the place of the nonce among the fields of a call
@@ -214,30 +140,14 @@ class SimulateMethods:
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The simulated blocks with the results of their calls."""
         if is_long(raw):
-            return self._scheduler.run_text(
-                partial(self._read_and_simulate, view, raw), view.client
-            )
-        params = self._read(raw)
-        text = self._single_block(view, params)
-        return text or self._scheduler.run_text(partial(self._simulate, view, params), view.client)
-
-    def _single_block(self, view: LedgerView, params: SimulateParams) -> bytes | None:
-        """Return the result if one short block of plain calls is requested."""
-        if params.full_transactions or len(params.request.blocks) > 1:
-            return None
-        base = find_block(view, params.block, 1)
-        view.check_rules(base.number + 1)
-        plain = plain_simulation(base, view.state(base), params.request, self._limits)
-        most_us = THRESHOLDS.single_block_us
-        if plain is None or plain.run(most_us, most_us, THRESHOLDS.call_step_us) != "finished":
-            return None
-        (block,) = plain.take()
-        return None if is_long_block(block) else render_block(block, self._dialect)
+            steps = partial(self._read_and_simulate, view, raw)
+        else:
+            steps = partial(self._simulate, view, self._read(raw))
+        return self._scheduler.run_text(steps, view.client)
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
         params = yield from read_in_turn(self._read, raw)
-        text = self._single_block(view, params)
-        return text or (yield from self._simulate(view, params, pace))
+        return (yield from self._simulate(view, params, pace))
 
     def _simulate(self, view: LedgerView, params: SimulateParams, pace: Pace) -> Steps[Text]:
         base = find_block(view, params.block, 1)
@@ -250,6 +160,10 @@ class SimulateMethods:
             if not _has_no_root(why):
                 raise
             blocks = yield from run(structs.replace(params.request, state_roots=False))
+        if self._dialect == "preconf" and isinstance(params.block, str):  # roots are zero
+            template = simulation_template(base)
+            if template is not None:
+                view.remember_simulations(params.block, template)
         shape = BlockShape(self._dialect, full_transactions=params.full_transactions)
         return (yield from render(blocks, shape, pace))
 
