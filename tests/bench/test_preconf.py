@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bench.preconf.client_process import pending_place, request
+from foreblock.bench.preconf.client_process import pending_position, request
 from foreblock.bench.preconf.report import (
     Closed,
     PreconfRun,
@@ -66,8 +66,8 @@ def test_a_log_tells_of_flashblocks_among_other_things() -> None:
 
 def test_an_answer_names_the_flashblock_it_was_made_from() -> None:
     head = b"HTTP/1.1 200 OK\r\nForeblock-Snapshot: commit=9; latest=0x10:0xab; pending=0x11.12:0xc"
-    assert pending_place(head) == (17, 12)
-    assert pending_place(b"Foreblock-Snapshot: commit=9; latest=0x10:0xab") is None
+    assert pending_position(head) == (17, 12)
+    assert pending_position(b"Foreblock-Snapshot: commit=9; latest=0x10:0xab") is None
 
 
 def test_a_request_says_how_long_it_is() -> None:

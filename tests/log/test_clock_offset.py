@@ -73,16 +73,16 @@ def test_a_late_answer_of_an_older_epoch_changes_nothing() -> None:
 
 def test_the_writer_is_asked_at_once_then_every_ten_seconds_and_again_soon_if_silent() -> None:
     clock = WriterClock()
-    assert clock.next_question_ns(1) == 0
+    assert clock.next_request_ns(1) == 0
     clock.requested(1000)
-    assert clock.next_question_ns(1) == 1000 + RETRY_NS
+    assert clock.next_request_ns(1) == 1000 + RETRY_NS
     clock.answered(1000, answer(1, 7))
-    assert clock.next_question_ns(1) == 1000 + RENEW_NS
+    assert clock.next_request_ns(1) == 1000 + RENEW_NS
     clock.requested(1000 + RENEW_NS)
-    assert clock.next_question_ns(1) == 1000 + RENEW_NS + RETRY_NS
+    assert clock.next_request_ns(1) == 1000 + RENEW_NS + RETRY_NS
     clock.answered(1000 + RENEW_NS, answer(1, 7))
-    assert clock.next_question_ns(1) == 1000 + 2 * RENEW_NS
-    assert clock.next_question_ns(2) == 0  # a new writer, immediately
+    assert clock.next_request_ns(1) == 1000 + 2 * RENEW_NS
+    assert clock.next_request_ns(2) == 0  # a new writer, immediately
 
 
 @given(st.lists(st.tuples(st.integers(1, 3 * SECOND), TRIPS, TRIPS), min_size=1, max_size=20))

@@ -12,7 +12,7 @@ from foreblock.log.held_messages import FARTHEST, Journal, LiveMessages
 from foreblock.log.message import NO_LINK, LogMessage
 from foreblock.log.parts import OutgoingCommit, StoredCommit
 from foreblock.log.position import HeadAnnouncement, LogPosition
-from foreblock.log.stream_reader import find_place
+from foreblock.log.stream_reader import find_position
 
 LOG = b"l" * 16
 
@@ -129,7 +129,7 @@ def test_a_place_is_found_by_commit_number(
     kept = stored[min(gone, len(stored) - 1) :]
     position = LogPosition().after(everything[at], 7)
     begin = kept[0].message.before
-    work = find_place(position, kept[0].first, end, reader(kept))
+    work = find_position(position, kept[0].first, end, reader(kept))
     if position.commit > len(parts):
         assert asyncio.run(work) is None
     elif position.commit < begin:
@@ -147,14 +147,14 @@ def test_another_history_has_no_place(parts: list[int], at: int) -> None:
     at = min(at, len(parts) - 1)
     position = LogPosition().after(chain(25)[at], 7)
     with pytest.raises(ForkedLog):
-        asyncio.run(find_place(position, 1, stored[-1].last, reader(stored)))
+        asyncio.run(find_position(position, 1, stored[-1].last, reader(stored)))
 
 
 def test_another_log_has_no_place() -> None:
     stored = laid_out(chain(5), [1] * 5, 1)
     position = LogPosition(1, b"x" * 32, 3, 3, b"f" * 16)
     with pytest.raises(ForeignLog):
-        asyncio.run(find_place(position, 1, 5, reader(stored)))
+        asyncio.run(find_position(position, 1, 5, reader(stored)))
 
 
 def test_a_newer_writer_before_the_end_of_a_store_is_a_fork() -> None:
@@ -163,8 +163,8 @@ def test_a_newer_writer_before_the_end_of_a_store_is_a_fork() -> None:
     newer = LogMessage(2, 3, 4, LOG, ours[2].link, b"")
     stored = laid_out([*ours[:3], newer], [1] * 4, 1)
     with pytest.raises(ForkedLog):
-        asyncio.run(find_place(position, 1, 4, reader(stored)))
+        asyncio.run(find_position(position, 1, 4, reader(stored)))
 
 
 def test_an_empty_stream_has_no_place() -> None:
-    assert asyncio.run(find_place(LogPosition(commit=3), 1, 0, reader([]))) is None
+    assert asyncio.run(find_position(LogPosition(commit=3), 1, 0, reader([]))) is None

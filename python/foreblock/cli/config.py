@@ -27,7 +27,7 @@ _VARIABLE = "_FOREBLOCK_COMPLETE"  # which click's script sets
 _PATHS = {"FILE": "file", "DIRECTORY": "dir"}
 
 
-class Given(NamedTuple):
+class CommandLine(NamedTuple):
     """The settings of a command line as text, and the file named there."""
 
     flags: dict[str, str | None]
@@ -44,7 +44,7 @@ def settings_options(kind: type = Settings, defaults: Mapping[str, str] = NO_DEF
         @functools.wraps(command)
         def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
             flags = {it.name: _text(options.pop(it.name)) for it in declared(kind)}
-            command(given=Given(flags, config_file), **options)
+            command(given=CommandLine(flags, config_file), **options)
 
         decorated = option(
             "--config",
@@ -92,7 +92,9 @@ def _text(given: str | tuple[str, ...] | None) -> str | None:
     return given
 
 
-def loaded(given: Given, kind: type[S], defaults: Mapping[str, str] = NO_DEFAULTS) -> Loaded[S]:
+def loaded(
+    given: CommandLine, kind: type[S], defaults: Mapping[str, str] = NO_DEFAULTS
+) -> Loaded[S]:
     """The effective settings; `defaults` are those of the command. Raises `BadSetting`."""
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
@@ -102,7 +104,7 @@ def loaded(given: Given, kind: type[S], defaults: Mapping[str, str] = NO_DEFAULT
 @verb()
 @settings_options(EverySetting)
 @json_option()
-def config(given: Given, *, as_json: bool) -> None:
+def config(given: CommandLine, *, as_json: bool) -> None:
     """Print the effective settings and where each comes from.
 
     Takes the options of `foreblock dev` and `foreblock serve`, and prints the settings that they

@@ -76,7 +76,7 @@ def conformance(
         click.echo(json.dumps(_plain(summary, dialect, url)))
     else:
         _print(Console(soft_wrap=True), summary)
-    sys.exit(0 if _good(summary, methods) else 1)
+    sys.exit(0 if _has_passed(summary, methods) else 1)
 
 
 def _chosen(cases: list[Case], methods: tuple[str, ...]) -> list[Case]:
@@ -95,7 +95,7 @@ def _endpoint(folder: Path, url: str | None, dialect: Dialect) -> Iterator[str]:
         yield address
 
 
-def _good(summary: Summary, methods: tuple[str, ...]) -> bool:
+def _has_passed(summary: Summary, methods: tuple[str, ...]) -> bool:
     wanted = any(summary.count(Verdict.NOT_SERVED, name) for name in methods)
     failed = summary.count(Verdict.FAILED)
     return not failed and not wanted and summary.count(Verdict.PASSED) > 0

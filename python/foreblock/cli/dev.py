@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.config import CommandLine, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.transaction_rules import checksum_address
@@ -80,7 +80,7 @@ def without_like(args: Sequence[str]) -> list[str] | None:
     type=click.Choice([ANVIL]),
     help="Take the flags of another dev chain, and behave as that does; with --help, lists them.",
 )
-def dev(given: Given, *, like: None) -> None:
+def dev(given: CommandLine, *, like: None) -> None:
     """Run two local networks with flashblocks.
 
     A main and a test network start, whose pending block grows every 200 ms and is sealed every 2 s.

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from foreblock.chains.chain_file import FollowedChain, followed_chain, is_file
-from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.config import CommandLine, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.service import launch
@@ -37,7 +37,7 @@ DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
 @click.argument("name", metavar="[CHAIN]", required=False)
 @settings_options(FollowingSettings, DEFAULTS)
 @option("--port", type=click.IntRange(0, 65535), help="Port at 127.0.0.1, in place of --listen.")
-def follow(given: Given, *, name: str | None, port: int | None) -> None:
+def follow(given: CommandLine, *, name: str | None, port: int | None) -> None:
     """Follow a public chain without running a node.
 
     CHAIN is a name that `foreblock chains` lists, or a file: a chain file or a genesis. --upstream

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.config import CommandLine, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.errors import BadSetting
 from foreblock.feed.wire import check_url
@@ -26,7 +26,7 @@ from foreblock.upstream.http import split_http_url
 
 @verb()
 @settings_options(ServeSettings)
-def serve(given: Given) -> None:
+def serve(given: CommandLine) -> None:
     """Serve a chain from a store, a feed, a log, or upstreams.
 
     With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,

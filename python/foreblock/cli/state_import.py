@@ -19,8 +19,8 @@ from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, stop
 from foreblock.errors import BadState, Undecodable
 from foreblock.ledger.importing.chain_files import read_items
 from foreblock.ledger.importing.state_import import (
-    Beginning,
     ImportedState,
+    ImportStart,
     Report,
     config_of_genesis,
     import_state,
@@ -134,7 +134,7 @@ def run_state_import(
         with failing_in_one_line(), _progress_bar() as report:
             given = read_header_file(header)
             config = _config(genesis, preset)
-            beginning = Beginning(given.headers, given.total_difficulty, config)
+            beginning = ImportStart(given.headers, given.total_difficulty, config)
             done = import_state(dump, beginning, data, report)
     except KeyboardInterrupt:
         stop(f"interrupted; there is no store at {data}", INTERRUPTED)

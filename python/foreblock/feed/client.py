@@ -161,7 +161,7 @@ _library_log = logging.getLogger("foreblock.feed.client")
 _DEFAULT: Final = FeedClientOptions()
 
 
-class _Lost(Exception):
+class _ConnectionLost(Exception):
     """A connection was closed by us, with the reason."""
 
 
@@ -217,7 +217,7 @@ class FeedClient:
             begun = self._clock.monotonic_ns()
             try:
                 await self._read()
-            except (OSError, EOFError, ValueError, WebSocketException, _Lost) as failure:
+            except (OSError, EOFError, ValueError, WebSocketException, _ConnectionLost) as failure:
                 self._failed(failure)
             finally:
                 self.connected = False
@@ -292,9 +292,11 @@ class FeedClient:
                 async for fragment in connection.recv_streaming(decode=False):
                     fragments.append(fragment)
                     if len(fragments) > self._options.fragments:
-                        raise _Lost(f"a message of more than {self._options.fragments} pieces")
+                        raise _ConnectionLost(
+                            f"a message of more than {self._options.fragments} pieces"
+                        )
         except TimeoutError:
-            raise _Lost(f"no message for {self._options.silence:g} s") from None
+            raise _ConnectionLost(f"no message for {self._options.silence:g} s") from None
         return fragments[0] if len(fragments) == 1 else b"".join(fragments)
 
     def _failed(self, failure: Exception) -> None:

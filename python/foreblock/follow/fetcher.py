@@ -120,7 +120,11 @@ class Fetcher:
         while (left := found.missing(wanted).without(given_up)) and self._now < until:
             part = left.first(most)
             job = FetchJob(
-                self._placed(part), tuple(at_blocks), Urgency(purpose), until, self._options.proven
+                self._completed(part),
+                tuple(at_blocks),
+                Urgency(purpose),
+                until,
+                self._options.proven,
             )
             fetches = self._join(job, epoch)
             waits = [each.done for each in fetches]
@@ -179,7 +183,7 @@ class Fetcher:
     def _now(self) -> float:
         return self._clock.monotonic_ns() / 1e9
 
-    def _placed(self, wanted: StateKeys) -> StateKeys:
+    def _completed(self, wanted: StateKeys) -> StateKeys:
         """Add known accounts of codes, and the first slots of new contracts."""
         homes = {
             code: home or self._homes.get(code) or NO_ADDRESS for code, home in wanted.codes.items()

@@ -44,7 +44,7 @@ from foreblock.log.parts import (
     outgoing,
 )
 from foreblock.log.position import LogPosition, Meaning
-from foreblock.log.stream_reader import StreamReader, placed
+from foreblock.log.stream_reader import StreamReader, position_of
 from foreblock.log.stream_settings import StreamState, read_answer
 
 log = structlog.get_logger()
@@ -198,7 +198,7 @@ class Appender:
             if found is None:
                 raise LogUnreachable(f"sequence {position.sequence} is not there yet")
             is_too_old = position.sequence < found.first == position.end + 1
-            if placed(position, found) is None and not is_too_old:
+            if position_of(position, found) is None and not is_too_old:
                 raise ForkedLog(found.first, "it does not have the last commit of this writer")
         for each in skipped:
             why = str(each.why) if isinstance(each, ForeignMessage) else "it continues nothing"

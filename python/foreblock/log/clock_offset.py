@@ -45,7 +45,7 @@ class WriterClock:
         self._sample: _Sample | None = None
         self._tried_ns: int | None = None
 
-    def next_question_ns(self, epoch: int) -> int:
+    def next_request_ns(self, epoch: int) -> int:
         """When to send a request to the writer of this epoch; 0 for at once."""
         sample = self._sample
         if sample is not None and sample.epoch == epoch:

@@ -151,7 +151,7 @@ class StreamReader:
 ReadEntry = Callable[[int], Awaitable[StreamEntry | None]]
 
 
-def placed(position: LogPosition, found: StreamEntry | None) -> LogPosition | None:
+def position_of(position: LogPosition, found: StreamEntry | None) -> LogPosition | None:
     """Return the position, with the id of its log, if this entry of its sequence is its commit."""
     if not isinstance(found, StoredCommit) or found.last != position.sequence:
         return None
@@ -159,7 +159,7 @@ def placed(position: LogPosition, found: StreamEntry | None) -> LogPosition | No
     return replace(position, log_id=found.message.log_id) if is_same else None
 
 
-async def find_place(
+async def find_position(
     position: LogPosition, first: int, last: int, read: ReadEntry
 ) -> LogPosition | None:
     """Return the position in a stream with these ends; None if it ends before the commit.

@@ -45,7 +45,7 @@ from foreblock.log.parts import (
     StreamEntry,
 )
 from foreblock.log.position import HeadAnnouncement, LogPosition, Meaning, decode_head
-from foreblock.log.stream_reader import StreamReader, find_place, placed
+from foreblock.log.stream_reader import StreamReader, find_position, position_of
 
 log = structlog.get_logger()
 
@@ -291,9 +291,9 @@ class LogTail:
         """Find the last commit in the stream; false if the stream ends before it."""
         position, state = self.position, await self._connection.state()
         here = await self._reader.entry_from(max(1, position.sequence))
-        found = placed(position, here)
+        found = position_of(position, here)
         if found is None:
-            found = await find_place(position, state.first, state.last, self._reader.entry_from)
+            found = await find_position(position, state.first, state.last, self._reader.entry_from)
         if found is not None:
             self.position = found
             return True

@@ -164,7 +164,7 @@ class WriterClockKeeper:
         while True:
             self._wake.clear()
             epoch, now_ns = self._epoch(), self._session.clock.monotonic_ns()
-            left = (self._clock.next_question_ns(epoch) - now_ns) / SECOND_NS
+            left = (self._clock.next_request_ns(epoch) - now_ns) / SECOND_NS
             if epoch and left <= 0:
                 await self._ask(epoch, answered)
             else:

@@ -42,7 +42,7 @@ class Missing(NamedTuple):
 
 def is_met(minimum: Minimum, reached: Reached) -> bool:
     """Return whether a commit has all that a request demands."""
-    return reached.commit >= minimum.commit and _has_place(minimum.place, reached)
+    return reached.commit >= minimum.commit and _has_flashblock(minimum.place, reached)
 
 
 def missing(minimum: Minimum, reached: Reached | None) -> Missing:
@@ -57,7 +57,7 @@ def missing(minimum: Minimum, reached: Reached | None) -> Missing:
     return Missing(f"{wanted} is not here yet, this instance {found}")
 
 
-def _has_place(place: FlashblockRef | None, reached: Reached) -> bool:
+def _has_flashblock(place: FlashblockRef | None, reached: Reached) -> bool:
     if place is None or reached.latest >= place[0]:
         return True
     return reached.pending is not None and reached.pending >= place

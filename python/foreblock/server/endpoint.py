@@ -25,7 +25,7 @@ from foreblock.server import answers
 from foreblock.server.answers import SUCCESS, Answer, Scrape
 from foreblock.server.checks import ROOT, AcceptedHead, RefusedRequest, RequestRules, check
 from foreblock.server.head import RequestHead
-from foreblock.server.sweep import Swept, Ticker
+from foreblock.server.sweep import SweptConnection, Ticker
 from foreblock.settings import WebSocketLimits
 
 LONGEST: Final = 1024  # bytes; longer heads are rare
@@ -148,7 +148,7 @@ class HttpEndpoint:
         text = b"" if scrape.bodiless else self._metrics()
         return answers.metrics(text) if isinstance(text, bytes) else _later(text)
 
-    def admit(self, connection: Swept) -> Admission:
+    def admit(self, connection: SweptConnection) -> Admission:
         """Count a new connection and decide about it."""
         self.ticker.add(connection)
         beyond = self.ticker.count - self._connections
@@ -158,7 +158,7 @@ class HttpEndpoint:
         self.counts.refused()
         return Admission.REFUSED if beyond <= REFUSED_AT_ONCE else Admission.DROPPED
 
-    def forget(self, connection: Swept) -> None:
+    def forget(self, connection: SweptConnection) -> None:
         self.ticker.discard(connection)
 
 

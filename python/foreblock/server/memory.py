@@ -113,7 +113,7 @@ class FreedMemory:
             self._least_free = self._last_free = self._free()
 
 
-class Holder(Protocol):
+class BufferingConnection(Protocol):
     """A connection that holds answers."""
 
     @property
@@ -135,7 +135,7 @@ class MemoryPressure:
         self._budget: Final = budget
         self._freed: Final = freed
 
-    def relieve(self, holders: Iterable[Holder]) -> None:
+    def relieve(self, holders: Iterable[BufferingConnection]) -> None:
         """Relieve memory pressure and sample the metrics, every second."""
         budget = self._budget
         if budget.wanted:
@@ -143,7 +143,7 @@ class MemoryPressure:
             self._drop_slow([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
         self._freed.observe(max(0, budget.held))
 
-    def _drop_slow(self, slow: list[Holder]) -> None:
+    def _drop_slow(self, slow: list[BufferingConnection]) -> None:
         missing = self._budget.limit // FREE_PART - self._budget.bytes_left
         for each in sorted(slow, key=lambda each: each.held, reverse=True):
             if missing <= 0:

@@ -38,7 +38,7 @@ class Phase(IntEnum):
     OPEN = 6  # a WebSocket, which has its own time limits
 
 
-class Swept(Protocol):
+class SweptConnection(Protocol):
     """A connection, as the sweep uses it."""
 
     phase: Phase
@@ -78,24 +78,24 @@ class Ticker:
         self._limits = _ticks(limits, limits.idle_timeout)
         self._server_limits: Final = limits
         self._hurried = False
-        self._slices: list[set[Swept]] = [set() for _ in range(TICKS_PER_SECOND)]
+        self._slices: list[set[SweptConnection]] = [set() for _ in range(TICKS_PER_SECOND)]
         self._timer: asyncio.TimerHandle | None = None
         self._renew_date()
 
-    def __iter__(self) -> Iterator[Swept]:
+    def __iter__(self) -> Iterator[SweptConnection]:
         for each in self._slices:
             yield from tuple(each)
 
-    def replace(self, connection: Swept, other: Swept) -> None:
+    def replace(self, connection: SweptConnection, other: SweptConnection) -> None:
         """Watch another connection in place of one, which is the same to the client."""
         self.add(other)
         self.discard(connection)
 
-    def add(self, connection: Swept) -> None:
+    def add(self, connection: SweptConnection) -> None:
         self._slices[hash(connection) % TICKS_PER_SECOND].add(connection)
         self.count += 1
 
-    def discard(self, connection: Swept) -> None:
+    def discard(self, connection: SweptConnection) -> None:
         self._slices[hash(connection) % TICKS_PER_SECOND].discard(connection)
         self.count -= 1
         if self.count == 0:
@@ -132,7 +132,7 @@ class Ticker:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _sweep(self, connections: Iterable[Swept]) -> None:
+    def _sweep(self, connections: Iterable[SweptConnection]) -> None:
         now, limits, unread = self.now, self._limits, self._limits[Phase.WRITING]
         for connection in tuple(connections):
             if connection.phase >= Phase.WRITING:

@@ -162,7 +162,7 @@ class PrintedRequests:
             # The dispatcher awaits a `DetachedWait` by its type.
             if isinstance(result, bytes | DetachedWait):
                 return result
-            watched = _WatchedInOrder if isinstance(result, Pipelined) else _Watched
+            watched = _PrintedInOrder if isinstance(result, Pipelined) else _Printed
             return watched(self, result)
 
         return printed
@@ -176,7 +176,7 @@ class PrintedRequests:
         self._link.print(self._name, text)
 
 
-class _Watched(Mapped[Text, Text]):
+class _Printed(Mapped[Text, Text]):
     """A later result whose failure is printed."""
 
     def __init__(self, requests: PrintedRequests, result: Awaitable[Text]) -> None:
@@ -191,5 +191,5 @@ class _Watched(Mapped[Text, Text]):
             raise
 
 
-class _WatchedInOrder(_Watched, Pipelined[Text, Text]):
+class _PrintedInOrder(_Printed, Pipelined[Text, Text]):
     """A watched result that may be awaited together with others."""

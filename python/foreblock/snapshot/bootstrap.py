@@ -31,12 +31,12 @@ from foreblock.errors import (
 from foreblock.ledger.storage.store_watch import DATA_FILE, WRITER_LOCK
 from foreblock.secret_urls import redact_urls
 from foreblock.snapshot.fetching import (
+    InstalledStore,
     Need,
     Report,
-    Taken,
     address_of,
     adopt_store,
-    check_place,
+    check_folder,
     fetch,
     put_in_place,
 )
@@ -68,7 +68,7 @@ def bootstrap(  # noqa: PLR0913, keywords
     report: Report | None = None,
     tls: ssl.SSLContext | None = None,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> Taken:
+) -> InstalledStore:
     """Put a store of the log `name` into a folder. It blocks: call it on a thread.
 
     `urls` are nodes that send, `needed` is the least commit that is of use, `report` gets the bytes
@@ -81,7 +81,7 @@ def bootstrap(  # noqa: PLR0913, keywords
     folder.mkdir(parents=True, exist_ok=True)
     reasons: list[str] = []
     with _locked(folder):
-        check_place(folder, need)
+        check_folder(folder, need)
         for url in urls:
             say = _ending(report or _Progress(name, url), may_go_on)
             try:
@@ -103,7 +103,7 @@ def remove_leftovers(folder: Path) -> None:
 
 def _fetch_store(
     folder: Path, url: str, need: Need, needed: int, report: Report, tls: ssl.SSLContext | None
-) -> Taken:
+) -> InstalledStore:
     part = folder / PART
     shutil.rmtree(part, ignore_errors=True)  # of an interruption
     part.mkdir()

@@ -156,7 +156,7 @@ class Need(Enum):
     DIVERGED = auto()  # the log has another history: the old store is kept aside
 
 
-class Taken(NamedTuple):
+class InstalledStore(NamedTuple):
     """A store that has been installed."""
 
     commit: int
@@ -165,13 +165,13 @@ class Taken(NamedTuple):
     length: int  # bytes
 
 
-def check_place(folder: Path, need: Need) -> None:
+def check_folder(folder: Path, need: Need) -> None:
     """Raise `StoreExists` if a store would be lost."""
     if need is Need.EMPTY and (folder / DATA_FILE).exists():
         raise StoreExists(str(folder / DATA_FILE))
 
 
-def adopt_store(part: Path, header: SnapshotHeader, needed: int = 0) -> Taken:
+def adopt_store(part: Path, header: SnapshotHeader, needed: int = 0) -> InstalledStore:
     """Check the store in a folder of its own, and make it this node's.
 
     Raises `UnfitSnapshot` if it contradicts its header or is not of a log.
@@ -190,7 +190,7 @@ def adopt_store(part: Path, header: SnapshotHeader, needed: int = 0) -> Taken:
     return taken._replace(length=(part / DATA_FILE).stat().st_size)
 
 
-def _check(store: Store, header: SnapshotHeader, needed: int) -> Taken:
+def _check(store: Store, header: SnapshotHeader, needed: int) -> InstalledStore:
     heads = heads_of(store)
     with store.view() as view:
         row = view.log_row
@@ -205,7 +205,7 @@ def _check(store: Store, header: SnapshotHeader, needed: int) -> Taken:
             view.state(number)
             if read_header(view, number)[0].hash != block_hash:
                 raise UnfitSnapshot(f"block {number} does not match the heads")
-    return Taken(heads.commit, row.epoch, row.sequence, 0)
+    return InstalledStore(heads.commit, row.epoch, row.sequence, 0)
 
 
 def put_in_place(part: Path, folder: Path, need: Need) -> Path | None:

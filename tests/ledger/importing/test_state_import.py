@@ -25,8 +25,8 @@ from foreblock.ledger.checking.check_store import check_store
 from foreblock.ledger.importing.chain_files import read_items
 from foreblock.ledger.importing.importer import import_chain, import_files
 from foreblock.ledger.importing.state_import import (
-    Beginning,
     ImportedState,
+    ImportStart,
     config_of_genesis,
     import_state,
 )
@@ -72,7 +72,7 @@ def begin(
     config = config_of_genesis(long_chain.genesis.read_bytes())
     genesis, _ = stored(whole, 0)
     _, difficulty = stored(whole, block)
-    beginning = Beginning([genesis, *headers[:block]], difficulty, config)
+    beginning = ImportStart([genesis, *headers[:block]], difficulty, config)
     return import_state(dump, beginning, data, nobody, memory=1 << 14)
 
 
@@ -142,10 +142,10 @@ def test_history_contract_knows_the_hashes_that_no_header_gives(
     dump = tmp_path / "state.jsonl"
     dump.write_bytes(dumped(whole, 54))
     config = config_of_genesis(long_chain.genesis.read_bytes())
-    few = Beginning(headers[:43] + headers[53:], None, config)
+    few = ImportStart(headers[:43] + headers[53:], None, config)
     with pytest.raises(BadState, match="does not follow"):
         import_state(dump, few, tmp_path / "begun", nobody)
-    alone = Beginning(headers[53:], None, config)
+    alone = ImportStart(headers[53:], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="the hash of block 43"):
         import_state(dump, alone, tmp_path / "begun", nobody)
 
@@ -156,7 +156,7 @@ def test_headers_are_needed_where_the_state_has_no_hashes(
     config = config_of_genesis(long_chain.genesis.read_bytes())
     dump = tmp_path / "state.jsonl"
     dump.write_bytes(dumped(whole, 44))
-    alone = Beginning(headers[43:44], None, config)
+    alone = ImportStart(headers[43:44], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="headers of blocks 0 to 44"):
         import_state(dump, alone, tmp_path / "begun", nobody)
 
@@ -165,7 +165,7 @@ def test_mined_block_needs_its_total_difficulty(
     long_chain: ChainFiles, headers: list[Header], tmp_path: Path
 ) -> None:
     config = config_of_genesis(long_chain.genesis.read_bytes())
-    beginning = Beginning(headers[:20], None, config)
+    beginning = ImportStart(headers[:20], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="total difficulty"):
         import_state(tmp_path / "none", beginning, tmp_path / "begun", nobody)
 
@@ -186,7 +186,7 @@ def test_refused_dump_leaves_nothing(
         "stands twice": b"".join([*lines, lines[5]]),
     }
     config = config_of_genesis(long_chain.genesis.read_bytes())
-    beginning = Beginning([stored(whole, 0)[0], *headers], None, config)
+    beginning = ImportStart([stored(whole, 0)[0], *headers], None, config)
     dump = tmp_path / "state.jsonl"
     for match, text in broken.items():
         dump.write_bytes(text)
@@ -200,7 +200,7 @@ def test_interrupted_import_leaves_nothing(
     dump = tmp_path / "state.jsonl"
     dump.write_bytes(dumped(whole, HEAD))
     config = config_of_genesis(long_chain.genesis.read_bytes())
-    beginning = Beginning([stored(whole, 0)[0], *headers], None, config)
+    beginning = ImportStart([stored(whole, 0)[0], *headers], None, config)
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -65,7 +65,7 @@ def test_what_is_there_already_is_left_alone(source: Path, tmp_path: Path) -> No
     assert not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("step", ["write_copy", "verify_copy", "place_copy"])
+@pytest.mark.parametrize("step", ["write_copy", "verify_copy", "install_copy"])
 def test_a_copy_that_fails_leaves_nothing(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

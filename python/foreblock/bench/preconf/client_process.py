@@ -157,7 +157,7 @@ def request(url: str, method: str, params: Sequence[object]) -> bytes:
     return head.encode() + body
 
 
-def pending_place(head: bytes) -> tuple[int, int] | None:
+def pending_position(head: bytes) -> tuple[int, int] | None:
     """The pending block and flashblock index that an answer names, if any."""
     found = _PENDING.search(head)
     return None if found is None else (int(found[1], 16), int(found[2]))

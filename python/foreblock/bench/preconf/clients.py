@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 
 from foreblock.bench.preconf.client_process import (
     RawConnection,
-    pending_place,
+    pending_position,
     print_results,
     request,
     wait_to_begin,
@@ -67,12 +67,12 @@ def poller(url: str, seconds: str) -> None:
     connection = RawConnection(url)
     message = request(url, "eth_getBalance", ["0x" + "11" * 20, "pending"])
     seen: list[tuple[int, int, int]] = []
-    last = pending_place(connection.ask(message)[1])
+    last = pending_position(connection.ask(message)[1])
     wait_to_begin()
     end = time.monotonic() + float(seconds)
     while time.monotonic() < end:
         at_ns, head, _ = connection.ask(message)
-        place = pending_place(head)
+        place = pending_position(head)
         if place is not None and place != last:
             seen.append((at_ns, *place))
             last = place

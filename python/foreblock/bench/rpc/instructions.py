@@ -76,15 +76,15 @@ class CountedWorker:
 
     def begin(self) -> None:
         """Start counting; the process becomes several times slower."""
-        self._tell("instrumentation on")
+        self._control("instrumentation on")
 
     def zero(self) -> None:
         """Count from here."""
-        self._tell("zero")
+        self._control("zero")
 
     def total(self) -> int:
         """Instructions since the last `zero` or `total`, of all threads."""
-        self._tell("dump")
+        self._control("dump")
         dumps = [each for each in self.out.parent.glob(f"{self.out.name}.*") if is_dump(each)]
         if len(dumps) != 1:
             raise InvalidArgument(f"valgrind wrote {len(dumps)} counts instead of one")
@@ -92,7 +92,7 @@ class CountedWorker:
         dumps[0].unlink()
         return total_of(text)
 
-    def _tell(self, command: str) -> None:
+    def _control(self, command: str) -> None:
         words = [str(self.control), f"--pid={self.worker}", command]
         done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:

@@ -24,7 +24,7 @@ from foreblock.cli.anvil.output import (
     config_text,
     state_file,
 )
-from foreblock.cli.config import Given, loaded, setting_option
+from foreblock.cli.config import CommandLine, loaded, setting_option
 from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.primitives import parse_number
@@ -152,7 +152,7 @@ def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, wh
     with failing_in_one_line():
         defaults, given_settings = _defaults(flags), _settings(flags)
         texts: dict[str, str | None] = {**given_settings, **own}
-        settings = loaded(Given(texts, config_file), DevSettings, defaults).settings
+        settings = loaded(CommandLine(texts, config_file), DevSettings, defaults).settings
         cut_short = _serve(settings, flags)
     if cut_short:
         sys.exit(INTERRUPTED)

@@ -28,7 +28,7 @@ from foreblock.cli.verb import (
     verb,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.checking.block_check import Damage, Report, Tell
+from foreblock.ledger.checking.block_check import Damage, OnDamage, Report
 from foreblock.ledger.checking.check_store import Checked, check_store
 
 # Signals that kill a process that reads a damaged file as memory.
@@ -66,14 +66,14 @@ def check(*, data: Path, as_json: bool) -> None:
         _end_as(child, as_json=as_json, begun=begun)
     found: list[Damage] = []
 
-    def tell(damage: Damage) -> None:
+    def on_damage(damage: Damage) -> None:
         found.append(damage)
         if not as_json:
             click.echo(line(damage))
 
     try:
         with failing_in_one_line(), _progress_bar() as report:
-            checked = _checked(str(data), tell, report)
+            checked = _checked(str(data), on_damage, report)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
     _finish(checked, found, time.monotonic() - begun, as_json=as_json)
@@ -108,11 +108,11 @@ def line(damage: Damage) -> str:
     return f"{damage.table}{key}: {damage.why}"
 
 
-def _checked(path: str, tell: Tell, report: Report) -> Checked | None:
+def _checked(path: str, on_damage: OnDamage, report: Report) -> Checked | None:
     try:
-        return check_store(path, tell, report)
+        return check_store(path, on_damage, report)
     except StoreDamaged as why:
-        tell(Damage("store", b"", str(why)))
+        on_damage(Damage("store", b"", str(why)))
         return None
 
 

@@ -28,7 +28,7 @@ from foreblock.ledger.storage.partials import first_partials
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 
-class _Place(Struct, frozen=True):
+class _PartialPosition(Struct, frozen=True):
     """Where a partial is found, and by which hash."""
 
     block: int
@@ -47,7 +47,7 @@ class CommitBuilder:
         self._opened: View | None = None
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
-        self._added: dict[int, _Place] = {}  # partials that the store does not have yet
+        self._added: dict[int, _PartialPosition] = {}  # partials that the store does not have yet
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
         self._abandoned: Final[list[AbandonedBlock]] = []  # for good, on a chain that is built here
 
@@ -88,7 +88,7 @@ class CommitBuilder:
             parent_hash=header.parent_hash if stands_on_partial else None,
             rows=closed.entries,
         )
-        self._added[number] = _Place(header.number, closed.index, header.hash)
+        self._added[number] = _PartialPosition(header.number, closed.index, header.hash)
         self._put(closed.rows(number, before, received_at_ns))
         self._name(header.number, number, header.hash)
         return number
@@ -215,7 +215,7 @@ class CommitBuilder:
         self._revived.update(partials)
         self._dropped.difference_update(partials)
         for number in partials:
-            place = self._place(number)
+            place = self._position(number)
             key = partial_rows.by_position_key(place.block, place.index)
             self.batch.put(key, partial_rows.encode_numbers((number,)))
             self._name(place.block, number, place.hash)
@@ -255,21 +255,21 @@ class CommitBuilder:
 
     def _name(self, block: int, number: int, block_hash: bytes) -> None:
         """Let the hash mean this partial, unless it means another one that can be reached."""
-        if block_hash in self._hashes or self._is_taken(block_hash):
+        if block_hash in self._hashes or self._is_in_use(block_hash):
             return
         meaning = partial_rows.encode_by_hash(block, number)
         self.batch.put(partial_rows.by_hash_key(block_hash), meaning)
         self._hashes.add(block_hash)
 
-    def _place(self, number: int) -> _Place:
+    def _position(self, number: int) -> _PartialPosition:
         """The place of a partial that this commit adds, or that was stored before."""
         if number in self._added:
             return self._added[number]
         partial = self._view.partial(number)
         assert partial is not None, "it was stored before it was dropped"
-        return _Place(partial.block, partial.index, partial.hash)
+        return _PartialPosition(partial.block, partial.index, partial.hash)
 
-    def _is_taken(self, block_hash: bytes) -> bool:
+    def _is_in_use(self, block_hash: bytes) -> bool:
         row = self._view.row(partial_rows.by_hash_key(block_hash))
         if row is None:
             return False

@@ -49,7 +49,7 @@ class Damage:
     why: str
 
 
-Tell = Callable[[Damage], None]
+OnDamage = Callable[[Damage], None]
 # What is being checked, how much of it is done, and about how much there is.
 Report = Callable[[str, int, int], None]
 _UNREADABLE: Final = (ForeblockError, ValueError, IndexError, LookupError)
@@ -58,11 +58,11 @@ _UNREADABLE: Final = (ForeblockError, ValueError, IndexError, LookupError)
 class BlockCheck:
     """Checks the sealed blocks of a view, from the first on."""
 
-    def __init__(self, view: View, tell: Tell) -> None:
+    def __init__(self, view: View, on_damage: OnDamage) -> None:
         self._view: Final = view
-        self._tell: Final = tell
+        self._on_damage: Final = on_damage
         self._profile: Final = self._read_profile()
-        self._finding: Final = FindingCheck(view, tell)
+        self._finding: Final = FindingCheck(view, on_damage)
         self._parent: Header | None = None
         self._difficulty = 0
         self.transactions = 0
@@ -217,7 +217,7 @@ class BlockCheck:
             return None
 
     def _wrong(self, key: bytes, why: str) -> None:
-        self._tell(Damage(ROWS, key, why))
+        self._on_damage(Damage(ROWS, key, why))
 
 
 _INDEX: Final = b"i"  # before the length and the key of an index row, in the flat table
@@ -228,9 +228,9 @@ _TOUCHED_ENTRY: Final = 24
 class FindingCheck:
     """Checks that what is in sealed blocks of a view is found."""
 
-    def __init__(self, view: View, tell: Tell) -> None:
+    def __init__(self, view: View, on_damage: OnDamage) -> None:
         self._view: Final = view
-        self._tell: Final = tell
+        self._on_damage: Final = on_damage
         self._state: Final = _latest_state(view)
         self._touched_end: Final = _touched_end(view)
 
@@ -293,10 +293,10 @@ class FindingCheck:
             self._wrong(key, f"addresses that block {header.number} touches are not in its row")
 
     def _wrong(self, key: bytes, why: str) -> None:
-        self._tell(Damage(ROWS, key, why))
+        self._on_damage(Damage(ROWS, key, why))
 
     def _wrong_entry(self, key: bytes, why: str) -> None:
-        self._tell(Damage(FLAT, _INDEX + bytes((len(key),)) + key, why))
+        self._on_damage(Damage(FLAT, _INDEX + bytes((len(key),)) + key, why))
 
 
 def _latest_state(view: View) -> State | None:

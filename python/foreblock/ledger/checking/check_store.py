@@ -23,7 +23,7 @@ from foreblock._engine import (
     transactions_root,
 )
 from foreblock.errors import ForeblockError, PartialState, PrunedState
-from foreblock.ledger.checking.block_check import ROWS, BlockCheck, Damage, Report, Tell
+from foreblock.ledger.checking.block_check import ROWS, BlockCheck, Damage, OnDamage, Report
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import (
     GENESIS,
@@ -75,28 +75,28 @@ class Checked:
 class _Counting:
     """Tells of damage and counts it."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell: Final = tell
+    def __init__(self, on_damage: OnDamage) -> None:
+        self._on_damage: Final = on_damage
         self.count = 0
 
     def __call__(self, damage: Damage) -> None:
         self.count += 1
-        self._tell(damage)
+        self._on_damage(damage)
 
 
-def check_store(path: str, tell: Tell, report: Report) -> Checked:
+def check_store(path: str, on_damage: OnDamage, report: Report) -> Checked:
     """Check the last commit of a store.
 
     Raises `StoreMissing`, `UnknownStoreFormat`, and `StoreDamaged` for a store that cannot
     even be opened.
     """
     with Store(path) as store, store.view() as view:
-        return check_view(view, tell, report)
+        return check_view(view, on_damage, report)
 
 
-def check_view(view: View, found: Tell, report: Report) -> Checked:
-    tell, latest = _Counting(found), view.heads.latest
-    blocks = BlockCheck(view, tell)
+def check_view(view: View, found: OnDamage, report: Report) -> Checked:
+    on_damage, latest = _Counting(found), view.heads.latest
+    blocks = BlockCheck(view, on_damage)
     roots: list[bytes] = []
     first = _first(view)
     stop = _sealed_end(view, first.number)
@@ -104,11 +104,11 @@ def check_view(view: View, found: Tell, report: Report) -> Checked:
         roots.append(blocks.check(number, has_body=number >= first.whole) or _NO_ROOT)
         report("blocks", number + 1 - first.number, stop - first.number)
     if latest is not None:
-        check_indices(view, first.whole, stop, tell, report)
-    _run_parts(StoreCheck(view, first.number, b"".join(roots)), tell, report)
+        check_indices(view, first.whole, stop, on_damage, report)
+    _run_parts(StoreCheck(view, first.number, b"".join(roots)), on_damage, report)
     if latest is not None:
-        check_partials(view, tell, report)
-    return Checked(view.heads, len(roots), blocks.transactions, tell.count)
+        check_partials(view, on_damage, report)
+    return Checked(view.heads, len(roots), blocks.transactions, on_damage.count)
 
 
 def _first(view: View) -> FirstBlock:
@@ -129,7 +129,7 @@ def _sealed_end(view: View, first: int) -> int:
     return next(number for number in numbers if view.sealed(number) is None)
 
 
-def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:
+def _run_parts(check: StoreCheck, on_damage: OnDamage, report: Report) -> None:
     """Run the engine's parts on a thread, and report while they run."""
     failures: list[BaseException] = []
 
@@ -152,24 +152,24 @@ def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:
             running.join()
             raise
         for table, key, why in check.take():
-            tell(Damage(table, key, why))
+            on_damage(Damage(table, key, why))
         if failures:
             raise failures[0]
 
 
-def check_partials(view: View, tell: Tell, report: Report) -> None:
+def check_partials(view: View, on_damage: OnDamage, report: Report) -> None:
     """Check every partial that can be reached by its place."""
     places = view.rows(positions_prefix(), _ALL)
     for done, (key, value) in enumerate(places, 1):
         try:
-            for why in _check_place(view, key, value):
-                tell(Damage(ROWS, key, why))
+            for why in _check_index_row(view, key, value):
+                on_damage(Damage(ROWS, key, why))
         except (ForeblockError, ValueError, IndexError) as why:
-            tell(Damage(ROWS, key, f"its partial cannot be read: {why}"))
+            on_damage(Damage(ROWS, key, f"its partial cannot be read: {why}"))
         report("flashblocks", done, len(places))
 
 
-def _check_place(view: View, key: bytes, value: bytes) -> Iterator[str]:
+def _check_index_row(view: View, key: bytes, value: bytes) -> Iterator[str]:
     block, index = position_of_key(key)
     (number,) = decode_numbers(value)
     partial = view.partial(number)
@@ -241,14 +241,14 @@ def _joined(view: View, keys: list[bytes]) -> list[bytes] | None:
     return items
 
 
-def check_indices(view: View, first: int, stop: int, tell: Tell, report: Report) -> None:
+def check_indices(view: View, first: int, stop: int, on_damage: OnDamage, report: Report) -> None:
     """Check the index of logs, and that of addresses if there is one.
 
     `first` is the first block that has a body, `stop` the one after the last.
     """
-    _check_index(view, LOGS, _log_terms, (first, stop), tell, report)
+    _check_index(view, LOGS, _log_terms, (first, stop), on_damage, report)
     if ADDRESSES.exists(view):
-        _check_index(view, ADDRESSES, terms_of, (first, stop), tell, report)
+        _check_index(view, ADDRESSES, terms_of, (first, stop), on_damage, report)
 
 
 def _log_terms(view: View, block: int) -> bytes | None:
@@ -261,17 +261,17 @@ def _check_index(
     index: SectionIndex,
     terms: Callable[[View, int], bytes | None],
     blocks: tuple[int, int],
-    tell: Tell,
+    on_damage: OnDamage,
     report: Report,
 ) -> None:
     begin, stop = blocks
     try:
         indexed = index.read(view)
     except ForeblockError as why:
-        tell(Damage(ROWS, index.key, str(why)))
+        on_damage(Damage(ROWS, index.key, str(why)))
         return
     if indexed.end > stop:
-        tell(Damage(ROWS, index.key, f"{indexed.end} blocks are indexed, there are {stop}"))
+        on_damage(Damage(ROWS, index.key, f"{indexed.end} blocks are indexed, there are {stop}"))
         return
 
     def terms_from(view: View, block: int) -> bytes | None:
@@ -281,13 +281,13 @@ def _check_index(
     for size in reversed(range(len(SIZES))):
         for start in range(first, indexed.ends[size], SIZES[size]):
             section = Section(index.key, size, start)
-            _check_section(view, section, terms_from, tell)
+            _check_section(view, section, terms_from, on_damage)
             report("index", section.stop, indexed.end)
         first = max(first, indexed.ends[size])
 
 
 def _check_section(
-    view: View, section: Section, terms: Callable[[View, int], bytes | None], tell: Tell
+    view: View, section: Section, terms: Callable[[View, int], bytes | None], on_damage: OnDamage
 ) -> None:
     try:
         found = [terms(view, block) for block in range(section.first, section.stop)]
@@ -299,9 +299,11 @@ def _check_section(
     entry = len(FIRST_ENTRY)
     for key, chunk in stored:
         if key[len(section.prefix) :] != chunk[:entry]:
-            tell(Damage(ROWS, key, "a chunk of an index does not begin with its key"))
+            on_damage(Damage(ROWS, key, "a chunk of an index does not begin with its key"))
     expected = b"".join(log_section([each for each in found if each is not None]))
     if b"".join(chunk for _, chunk in stored) != expected:
         blocks = f"blocks {section.first} to {section.stop - 1}"
         what = "logs" if section.key == LOGS.key else "addresses"
-        tell(Damage(ROWS, section.prefix, f"the index of {what} of {blocks} is not that of them"))
+        on_damage(
+            Damage(ROWS, section.prefix, f"the index of {what} of {blocks} is not that of them")
+        )

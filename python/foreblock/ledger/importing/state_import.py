@@ -41,7 +41,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ImportStart:
     """The first block of a store, and the rules of its chain."""
 
     headers: Sequence[Header]  # of consecutive blocks; the state is that after the last
@@ -71,11 +71,11 @@ def config_of_genesis(text: bytes) -> bytes:
 
 
 def import_state(
-    dump: Path, beginning: Beginning, data: Path, report: Report, *, memory: int = MEMORY
+    dump: Path, start: ImportStart, data: Path, report: Report, *, memory: int = MEMORY
 ) -> ImportedState:
     """Make a store in a new or empty folder; raises `BadState`, `BadGenesis`, `StoreExists`."""
-    profile = read_profile(JsonValue.parse(beginning.config, BadGenesis))
-    difficulty = _check(beginning, profile)
+    profile = read_profile(JsonValue.parse(start.config, BadGenesis))
+    difficulty = _check(start, profile)
     if data.is_symlink() or (data.exists() and not _is_empty_folder(data)):
         raise StoreExists(str(data))
     data.parent.mkdir(parents=True, exist_ok=True)
@@ -83,10 +83,10 @@ def import_state(
     try:
         (folder / _RUNS).mkdir()
         with Store(str(folder), write=True, sync=False) as store:
-            done = _fill(store, dump, beginning, folder / _RUNS, report, memory)
-            _begin(store, beginning, difficulty)
+            done = _fill(store, dump, start, folder / _RUNS, report, memory)
+            _begin(store, start, difficulty)
             done.adopt_nodes()
-            store.put_ancestor_hashes(_hashes_below(store, beginning))
+            store.put_ancestor_hashes(_hashes_below(store, start))
             with store.view() as view:
                 imported = ImportedState(view.heads, done.accounts, done.slots)
         _put(folder, data)
@@ -96,16 +96,16 @@ def import_state(
     return imported
 
 
-def _check(beginning: Beginning, profile: ChainProfile) -> int:
+def _check(start: ImportStart, profile: ChainProfile) -> int:
     """Check what can be checked before the dump is read; returns the total difficulty."""
-    header, headers = beginning.header, beginning.headers
+    header, headers = start.header, start.headers
     if header.number == 0:
         raise BadState(0, "the header is that of block 0, which a genesis begins")
     for before, after in pairwise(headers):
         if (after.number, after.parent_hash) != (before.number + 1, before.hash):
             why = f"the header of block {after.number} does not follow that of {before.number}"
             raise BadState(0, why)
-    difficulty = beginning.total_difficulty
+    difficulty = start.total_difficulty
     if difficulty is None:
         if header.difficulty:
             why = "the header is of a mined block, and its total difficulty is not given"
@@ -130,10 +130,10 @@ def _check_reach(number: int, known: dict[int, bytes]) -> None:
 
 
 def _fill(
-    store: Store, dump: Path, beginning: Beginning, runs: Path, report: Report, memory: int
+    store: Store, dump: Path, start: ImportStart, runs: Path, report: Report, memory: int
 ) -> StateImport:
     """Let the engine read the dump on a thread, and report while it runs."""
-    header = beginning.header
+    header = start.header
     running = StateImport(store, header.number, header.state_root, str(runs), memory=memory)
     failures: list[BaseException] = []
 
@@ -160,16 +160,16 @@ def _fill(
     return running
 
 
-def _begin(store: Store, beginning: Beginning, difficulty: int) -> None:
+def _begin(store: Store, start: ImportStart, difficulty: int) -> None:
     """Add the first block, whose state the tables have."""
-    header, batch = beginning.header, store.batch()
+    header, batch = start.header, store.batch()
     changes = Overlay.empty().take(batch.next)
     batch.append(header.number, header.hash, changes, None, header_entries(header))
     for key, value in header_rows(header, difficulty):
         batch.put(key, value)
     if header.difficulty:
-        _put_ancestors(batch, beginning.headers, difficulty)
-    batch.put(rows.CONFIG, beginning.config)
+        _put_ancestors(batch, start.headers, difficulty)
+    batch.put(rows.CONFIG, start.config)
     store.commit(batch)
 
 
@@ -182,13 +182,13 @@ def _put_ancestors(batch: Batch, headers: Sequence[Header], difficulty: int) -> 
         batch.put(rows.header_key(parent.number), rows.encode_header_row(parent, difficulty))
 
 
-def _hashes_below(store: Store, beginning: Beginning) -> list[tuple[int, bytes]]:
+def _hashes_below(store: Store, start: ImportStart) -> list[tuple[int, bytes]]:
     """The hashes of the blocks before the first, as far back as BLOCKHASH looks."""
-    header = beginning.header
+    header = start.header
     with store.view() as view:
         known = _history(view.state(header.number), header)
-    known |= {each.number: each.hash for each in beginning.headers[:-1]}
-    known |= {each.number - 1: each.parent_hash for each in beginning.headers}
+    known |= {each.number: each.hash for each in start.headers[:-1]}
+    known |= {each.number - 1: each.parent_hash for each in start.headers}
     _check_reach(header.number, known)
     lowest = max(header.number - REACH, 0)
     return sorted((number, each) for number, each in known.items() if number >= lowest)

@@ -64,7 +64,7 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
             if (source / GENESIS_FILE).exists():
                 shutil.copyfile(source / GENESIS_FILE, folder / GENESIS_FILE)
                 sync(folder / GENESIS_FILE)
-            place_copy(folder, to, source)
+            install_copy(folder, to, source)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -114,7 +114,7 @@ def verify_copy(folder: Path, before: Heads, after: Heads) -> Heads:
     return heads
 
 
-def place_copy(folder: Path, to: Path, source: Path) -> None:
+def install_copy(folder: Path, to: Path, source: Path) -> None:
     """Make the copy durable, with the permissions of its source, and rename it."""
     (folder / DATA_FILE).chmod(S_IMODE((source / DATA_FILE).stat().st_mode))
     folder.chmod(S_IMODE(source.stat().st_mode))

@@ -100,7 +100,7 @@ def empty_tail_of(view: View, partial: int) -> EmptyTail | None:
 
 def representative_of(view: View, block: int, index: int) -> int | None:
     """The partial that represents an empty index; None if there is no such index."""
-    places = [each for each in _places(view, block) if not is_gone(view, each.partial)]
+    places = [each for each in _index_rows(view, block) if not is_gone(view, each.partial)]
     below = next((each for each in reversed(places) if each.index < index), None)
     above = next((each for each in places if each.index > index), None)
     if below is None:
@@ -120,11 +120,11 @@ def is_gone(view: View, partial: int) -> bool:
 def last_index_of(view: View, block: int, partial: int) -> int | None:
     """The index with which a sealed block ended whose last partial this is, while it is kept."""
     return max(
-        (each.index for each in _places(view, block) if each.partial == partial), default=None
+        (each.index for each in _index_rows(view, block) if each.partial == partial), default=None
     )
 
 
-def _places(view: View, block: int) -> list[_IndexRow]:
+def _index_rows(view: View, block: int) -> list[_IndexRow]:
     """The places of partials of a block, in the order of the indices."""
     rows = view.rows(positions_prefix(block), _ALL) if block < 1 << 64 else []
     return [_IndexRow(position_of_key(key)[1], decode_numbers(value)[0]) for key, value in rows]

@@ -48,7 +48,7 @@ class Touched(NamedTuple):
     entries: bytes
     made: int
 
-    def places(self, address: bytes) -> list[int]:
+    def transaction_indexes(self, address: bytes) -> list[int]:
         """The places of the transactions that touch an address, in order."""
         found: list[int] = []
         start = self.entries.find(address)

@@ -29,7 +29,7 @@ class TouchingBlock(Struct, frozen=True):
     """A block and the places of its transactions that touch the address, in order."""
 
     block: ReadableBlock
-    places: list[int]
+    transaction_indexes: list[int]
 
 
 class AddressPage(Struct, frozen=True):
@@ -60,13 +60,13 @@ def search_addresses(
                 yield None
             continue
         block = view.resolve(number) if number <= view.latest.number else view.unsealed(number)
-        places = yield from search.places(block)
-        if not places:
+        transaction_indexes = yield from search.transaction_indexes(block)
+        if not transaction_indexes:
             continue
         if count >= most:
             return AddressPage(found, has_more=True)
-        found.append(TouchingBlock(block, places))
-        count += len(places)
+        found.append(TouchingBlock(block, transaction_indexes))
+        count += len(transaction_indexes)
     return AddressPage(found, has_more=False)
 
 
@@ -104,13 +104,13 @@ class _Search:
                 yield from reversed(found) if backwards else found
                 yield None
 
-    def places(self, block: ReadableBlock) -> Steps[list[int]]:
+    def transaction_indexes(self, block: ReadableBlock) -> Steps[list[int]]:
         """The places of a block's transactions that touch the address."""
         if block.number <= self._view.latest.number:
             key = touched_key(block.number)
-            places = touched_places(self._view.stored, key, block.hash, self._address)
-            if places is not None:
-                return places
+            transaction_indexes = touched_places(self._view.stored, key, block.hash, self._address)
+            if transaction_indexes is not None:
+                return transaction_indexes
         if not count_transactions(self._view, block):
             return []
         self._run_again += 1
@@ -121,7 +121,7 @@ class _Search:
                 f"transactions by address are indexed below block {end}, {left} blocks are left"
             )
         touched: Touched = yield touched_by(self._view, block)
-        return touched.places(self._address)
+        return touched.transaction_indexes(self._address)
 
 
 def _with_pauses(numbers: range) -> Iterator[int | None]:

@@ -252,7 +252,7 @@ class TraceMethods:
         self, view: LedgerView, wanted: bytes, config: TraceConfig | None, pace: Pace
     ) -> Steps[Text]:
         tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
-        block, place = find_placed(view, wanted)
+        block, place = find_in_block(view, wanted)
         replay = read_replay(view, block, place + 1)
         text = yield from try_in_place(traces.block(replay, tracer, bounds, only=place), pace)
         return (yield from whole_text(text, pace))
@@ -303,7 +303,7 @@ def find_traced(view: LedgerView, named: BlockName) -> ReadableBlock:
                 raise
 
 
-def find_placed(view: LedgerView, wanted: bytes) -> tuple[ReadableBlock, int]:
+def find_in_block(view: LedgerView, wanted: bytes) -> tuple[ReadableBlock, int]:
     """The block of a transaction and its place in it."""
     found = find_transaction(view, wanted)
     if found is None:

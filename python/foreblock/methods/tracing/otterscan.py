@@ -230,7 +230,7 @@ class OtterscanSearchMethods:
         transactions: list[bytes] = []
         receipts: list[bytes] = []
         for found in blocks:
-            for place in reversed(found.places):
+            for place in reversed(found.transaction_indexes):
                 transaction, receipt = self._show(view, found.block, place)
                 transactions.append(transaction)
                 receipts.append(receipt)

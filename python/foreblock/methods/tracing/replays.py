@@ -31,7 +31,7 @@ from foreblock.methods.params import (
     refuse,
 )
 from foreblock.methods.pool.raw_sending import read_transaction
-from foreblock.methods.tracing.debug_traces import find_placed, pieces_of, whole_text
+from foreblock.methods.tracing.debug_traces import find_in_block, pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, try_in_place
@@ -130,7 +130,7 @@ class ReplayMethods:
     def _transaction(
         self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace
     ) -> Steps[Text]:
-        block, place = find_placed(view, wanted)
+        block, place = find_in_block(view, wanted)
         replay = read_replay(view, block, place + 1)
         work = traces.block(replay, tracer, self._bounds, only=place)
         text = yield from try_in_place(work, pace)
