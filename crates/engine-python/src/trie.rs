@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::error::Result;
-use foreblock_engine::store::{self, BranchTrie, HeadTrie};
-use foreblock_engine::trie::{self, NodeWrites as EngineWrites};
-use foreblock_engine::witness::SparseTrie;
+use foreblock_engine::store::{self, BranchTrie, HeadNodes, HeadTrie, StateNodes};
+use foreblock_engine::trie::{self, NodeReader, NodeSource, NodeWrites as EngineWrites};
+use foreblock_engine::witness::{SparseNodes, SparseTrie};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -41,23 +41,34 @@ impl NodeWrites {
 
 /// The trie of a state with changes applied.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct StateTrie(Mutex<Opened>);
+pub struct StateTrie(Mutex<trie::StateTrie<Nodes>>);
 
-enum Opened {
-    /// At the latest block; its nodes are to be written.
-    Head(HeadTrie),
-    Branch(BranchTrie),
+enum Nodes {
+    /// After the latest block; changed nodes are to be written.
+    Head(HeadNodes),
+    Branch(StateNodes),
     /// Of a witness or a recording.
-    Sparse(SparseTrie),
+    Sparse(SparseNodes),
+}
+
+impl NodeSource for Nodes {
+    fn with_nodes<T>(&self, read: impl FnOnce(&dyn NodeReader) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Head(nodes) => nodes.with_nodes(read),
+            Self::Branch(nodes) => nodes.with_nodes(read),
+            Self::Sparse(nodes) => nodes.with_nodes(read),
+        }
+    }
 }
 
 impl StateTrie {
     pub fn at_head(store: Arc<store::Store>, root: Option<B256>) -> PyResult<Self> {
-        Self::of(HeadTrie::open_at(store, root).map(Opened::Head))
+        let trie = HeadTrie::open_at(store, root).map_err(to_python)?;
+        Ok(Self::of(trie, Nodes::Head))
     }
 
     pub fn behind(store: Arc<store::Store>, block: u64, root: B256) -> Self {
-        Self(Mutex::new(Opened::Head(HeadTrie::open_behind(store, block, root))))
+        Self::of(HeadTrie::open_behind(store, block, root), Nodes::Head)
     }
 
     pub fn of_state(state: &store::State, rebuild: bool, root: Option<B256>) -> PyResult<Self> {
@@ -65,18 +76,18 @@ impl StateTrie {
             true => BranchTrie::rebuild(state),
             false => BranchTrie::open_under(state, root),
         };
-        Self::of(opened.map(Opened::Branch))
+        Ok(Self::of(opened.map_err(to_python)?, Nodes::Branch))
     }
 
     pub fn sparse(trie: SparseTrie) -> Self {
-        Self(Mutex::new(Opened::Sparse(trie)))
+        Self::of(trie, Nodes::Sparse)
     }
 
-    fn of(opened: Result<Opened>) -> PyResult<Self> {
-        opened.map(|opened| Self(Mutex::new(opened))).map_err(to_python)
+    fn of<N>(trie: trie::StateTrie<N>, wrap: impl FnOnce(N) -> Nodes) -> Self {
+        Self(Mutex::new(trie.map_source(wrap)))
     }
 
-    fn opened(&self) -> MutexGuard<'_, Opened> {
+    fn opened(&self) -> MutexGuard<'_, trie::StateTrie<Nodes>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -84,20 +95,11 @@ impl StateTrie {
 #[pymethods]
 impl StateTrie {
     fn apply(&self, py: Python<'_>, changes: &Changes) -> PyResult<()> {
-        let apply = || match &mut *self.opened() {
-            Opened::Head(trie) => trie.apply(&changes.0),
-            Opened::Branch(trie) => trie.apply(&changes.0),
-            Opened::Sparse(trie) => trie.apply(&changes.0),
-        };
-        py.detach(apply).map_err(to_python)
+        py.detach(|| self.opened().apply(&changes.0)).map_err(to_python)
     }
 
     fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &mut *self.opened() {
-            Opened::Head(trie) => trie.root(),
-            Opened::Branch(trie) => trie.root(),
-            Opened::Sparse(trie) => trie.root(),
-        })
+        hashed(py, || self.opened().root())
     }
 
     fn storage_root<'py>(
@@ -105,11 +107,7 @@ impl StateTrie {
         py: Python<'py>,
         address: Arg<Address>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &mut *self.opened() {
-            Opened::Head(trie) => trie.storage_root(&address.0),
-            Opened::Branch(trie) => trie.storage_root(&address.0),
-            Opened::Sparse(trie) => trie.storage_root(&address.0),
-        })
+        hashed(py, || self.opened().storage_root(&address.0))
     }
 
     fn storage_root_after<'py>(
@@ -118,37 +116,24 @@ impl StateTrie {
         address: Arg<Address>,
         changes: &Changes,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || match &*self.opened() {
-            Opened::Head(trie) => trie.storage_root_after(&address.0, &changes.0),
-            Opened::Branch(trie) => trie.storage_root_after(&address.0, &changes.0),
-            Opened::Sparse(trie) => trie.storage_root_after(&address.0, &changes.0),
-        })
+        hashed(py, || self.opened().storage_root_after(&address.0, &changes.0))
     }
 
     fn needs(&self, py: Python<'_>, changes: &Changes) -> PyResult<ProofsNeeded> {
-        let find = || match &*self.opened() {
-            Opened::Head(trie) => trie.needs(&changes.0),
-            Opened::Branch(trie) => trie.needs(&changes.0),
-            Opened::Sparse(trie) => trie.needs(&changes.0),
-        };
-        py.detach(find).map(ProofsNeeded).map_err(to_python)
+        py.detach(|| self.opened().needs(&changes.0)).map(ProofsNeeded).map_err(to_python)
     }
 
     #[pyo3(signature = (nodes, after = None))]
     fn fill(&self, py: Python<'_>, nodes: Vec<Arg<Bytes>>, after: Option<Arg<B256>>) {
         let after = after.map(|root| root.0);
         let nodes: Vec<_> = nodes.into_iter().map(|node| node.0).collect();
-        py.detach(|| match &mut *self.opened() {
-            Opened::Head(trie) => trie.fill(&nodes, after),
-            Opened::Branch(trie) => trie.fill(&nodes, after),
-            Opened::Sparse(trie) => trie.fill(&nodes, after),
-        });
+        py.detach(|| self.opened().fill(&nodes, after));
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<Option<NodeWrites>> {
-        let take = || match &mut *self.opened() {
-            Opened::Head(trie) => trie.take().map(Some),
-            Opened::Branch(_) | Opened::Sparse(_) => Ok(None),
+        let take = || {
+            let mut trie = self.opened();
+            matches!(trie.source(), Nodes::Head(_)).then(|| trie.take()).transpose()
         };
         let writes = py.detach(take).map_err(to_python)?;
         Ok(writes.map(|writes| NodeWrites(Arc::new(writes))))

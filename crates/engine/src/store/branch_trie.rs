@@ -10,64 +10,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
-use alloy_trie::Nibbles;
 
 use super::head_trie::{build, changes_of, root_of};
 use super::nodes::StoredNodes;
-use super::proof::MAX_UNWIND;
 use super::state::State;
 use super::view::View;
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
-use crate::state::{AccountChange, AccountState, Changes, StateReader};
+use crate::state::{AccountChange, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
-use crate::trie::proof::ProofNodes;
-use crate::trie::proof_nodes::{Hints, WithProofNodes};
-use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, paths};
+use crate::trie::{LayeredNodes, NodeReader, NodeSource, StateTrie};
 
+/// The maximum number of accounts and slots to unwind, at about 2 kB of memory and 30 µs each.
+pub(super) const MAX_UNWIND: usize = 20_000;
 /// Estimated time of reading an account or a slot of an older state.
 const ENTRY_NS: u64 = 4_000;
 /// Estimated minimum time of reading the delta of a block.
 const DELTA_NS: u64 = 20_000;
 
-pub struct BranchTrie {
-    pub(super) trie: StateRoot,
-    stored: StoredNodes,
-    /// All nodes of the state, if none are stored.
-    built: Option<Arc<NodeWrites>>,
-    /// Nodes of proofs, for a state whose nodes are only partly stored.
-    hints: Hints,
-    /// On a partial base, the block whose proofs contain the missing nodes. `None` on a complete
-    /// base.
-    pub(super) begun_at: Option<u64>,
-}
+/// The trie of any state of a view.
+pub type BranchTrie = StateTrie<StateNodes>;
 
-/// The nodes of one state from all sources, and its root.
-pub struct StateNodes {
-    pub root: B256,
-    layers: Vec<Arc<NodeWrites>>,
-    stored: StoredNodes,
-}
+/// The nodes of one state: the stored ones, below all nodes that were built or changed.
+pub type StateNodes = LayeredNodes<StoredNodes>;
 
-impl StateNodes {
-    fn layered(&self) -> LayeredNodes<'_> {
-        LayeredNodes { layers: self.layers.clone(), base: &self.stored }
-    }
-}
-
-impl NodeReader for StateNodes {
-    fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
-        self.layered().node(owner, path)
-    }
-
-    fn by_hash(&self, hash: &B256) -> Result<Option<Vec<u8>>> {
-        self.stored.by_hash(hash)
-    }
-
-    fn is_partial(&self) -> bool {
-        self.stored.is_partial()
+impl NodeSource for StateNodes {
+    fn with_nodes<T>(&self, read: impl FnOnce(&dyn NodeReader) -> Result<T>) -> Result<T> {
+        read(self)
     }
 }
 
@@ -107,7 +77,7 @@ impl BranchTrie {
         if base < earliest {
             return Err(Error::PrunedState { block: base, earliest });
         }
-        let mut branch = Self::start(StoredNodes::at(&view, base), None)?;
+        let mut branch = Self::start_at(&view, base)?;
         for block in nodes + 1..=base {
             let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
             branch.replay(&view, &view.state(block - 1)?, sealed.delta, watch)?;
@@ -130,7 +100,7 @@ impl BranchTrie {
         let Some(changes) = inverse_changes(&view, from, state.base(), most, watch)? else {
             return Ok(None);
         };
-        let mut branch = Self::start(StoredNodes::at(&view, from), None)?;
+        let mut branch = Self::start_at(&view, from)?;
         branch.apply_within(&changes, watch)?;
         for (before, delta) in state.unsealed() {
             branch.replay(&view, &before, delta, watch)?;
@@ -154,7 +124,7 @@ impl BranchTrie {
         Self::open_any(state, None, &mut Watch::default())
     }
 
-    /// The nodes of any retained state, with a deadline. `root` is as in `open_under`.
+    /// The root and the nodes of any retained state, with a deadline. `root` is as in `open_under`.
     ///
     /// # Errors
     ///
@@ -163,8 +133,13 @@ impl BranchTrie {
         state: &State,
         root: Option<B256>,
         watch: &mut Watch,
-    ) -> Result<StateNodes> {
-        Self::open_any(state, root, watch)?.settle()
+    ) -> Result<(B256, StateNodes)> {
+        let mut trie = Self::open_any(state, root, watch)?;
+        let root = trie.root()?;
+        let writes = Arc::new(trie.take()?);
+        let mut nodes = trie.into_source();
+        nodes.layers.push(writes);
+        Ok((root, nodes))
     }
 
     fn open_any(state: &State, root: Option<B256>, watch: &mut Watch) -> Result<Self> {
@@ -182,143 +157,23 @@ impl BranchTrie {
         }
     }
 
-    fn settle(mut self) -> Result<StateNodes> {
-        let mut layers: Vec<_> = self.built.iter().cloned().collect();
-        let nodes = LayeredNodes { layers: layers.clone(), base: &self.stored };
-        let root = self.trie.root(&nodes)?;
-        layers.push(Arc::new(self.trie.take_writes(&nodes)?));
-        Ok(StateNodes { root, layers, stored: self.stored })
-    }
-
     fn build(view: &View, state: &State) -> Result<Self> {
-        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)))
+        let layers = vec![Arc::new(build(state)?)];
+        Self::start(LayeredNodes { layers, base: StoredNodes::none(view) })
     }
 
-    fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {
-        let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: &stored };
-        let trie = StateRoot::open(root_of(&nodes, None)?);
-        Ok(Self { trie, stored, built, hints: Hints::default(), begun_at: None })
+    fn start_at(view: &View, block: u64) -> Result<Self> {
+        Self::start(LayeredNodes { layers: Vec::new(), base: StoredNodes::at(view, block) })
+    }
+
+    fn start(nodes: StateNodes) -> Result<Self> {
+        Ok(Self::new(root_of(&nodes, None)?, nodes))
     }
 
     /// The trie with this root, for a state whose nodes are only partly stored.
-    pub(super) fn at_root(root: B256, stored: StoredNodes, block: u64) -> Self {
-        let (trie, hints) = (StateRoot::open(root), Hints::default());
-        Self { trie, stored, built: None, hints, begun_at: Some(block) }
+    pub(super) fn at_root(root: B256, base: StoredNodes, block: u64) -> Self {
+        Self::new(root, LayeredNodes { layers: Vec::new(), base }).fetched_at(Some(block))
     }
-
-    /// Applies changes that are relative to the current state of the trie.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store. On a partial base
-    /// `MissingTrieNodes`, and nothing is applied.
-    pub fn apply(&mut self, changes: &Changes) -> Result<()> {
-        if let Some(block) = self.begun_at {
-            let Self { trie, stored, built, hints, .. } = self;
-            with_nodes(stored, built, hints, |nodes| paths::check(trie, changes, block, nodes))?;
-        }
-        self.apply_within(changes, &mut Watch::default())
-    }
-
-    pub(super) fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.apply_within(changes, nodes, watch))
-    }
-
-    /// Applies all changes since the block that the trie starts at: `MissingTrieNodes`.
-    pub(super) fn replay_at_once(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
-        if changes.accounts.is_empty() {
-            return Ok(());
-        }
-        let Self { trie, stored, built, hints, begun_at } = self;
-        let block = begun_at.unwrap_or_default();
-        with_nodes(stored, built, hints, |nodes| {
-            paths::apply_known(trie, changes, block, nodes, watch)
-        })
-    }
-
-    /// The nodes on the path to an account, its storage root, and the nodes on the paths to the
-    /// slots.
-    pub(super) fn prove(
-        &mut self,
-        address: &Address,
-        account: Option<&AccountState>,
-        slots: &[U256],
-        watch: &mut Watch,
-    ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.prove(address, account, slots, nodes, watch))
-    }
-
-    /// The account's leaf in the trie; `generation` is set in the result.
-    pub(super) fn account(
-        &mut self,
-        address: &Address,
-        generation: u64,
-    ) -> Result<Option<AccountState>> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.account(address, generation, nodes))
-    }
-
-    /// The slot's value in the trie.
-    pub(super) fn slot(&mut self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.slot(address, generation, slot, nodes))
-    }
-
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn root(&mut self) -> Result<B256> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.root(nodes))
-    }
-
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.storage_root(address, nodes))
-    }
-
-    /// The storage root of the account after changes, which are not applied.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.storage_root_after(address, changes, nodes))
-    }
-
-    /// The proofs without which `apply` and `root` fail with `MissingNode`; empty if all required
-    /// nodes are known.
-    ///
-    /// # Errors
-    ///
-    /// `StoreDamaged`, or any error from reading the store.
-    pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
-        let Self { trie, stored, built, hints, .. } = self;
-        with_nodes(stored, built, hints, |nodes| trie.needs(changes, nodes))
-    }
-
-    /// Adds nodes of proofs. Each is used where the trie refers to its hash. An extension in them
-    /// shows that its child is a branch only if it is reachable from `after`, the root after the
-    /// changes.
-    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
-        self.hints.add(nodes, after);
-    }
-}
-
-fn with_nodes<T>(
-    stored: &StoredNodes,
-    built: &Option<Arc<NodeWrites>>,
-    hints: &Hints,
-    read: impl FnOnce(&dyn NodeReader) -> T,
-) -> T {
-    let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: stored };
-    read(&WithProofNodes { nodes: &nodes, hints })
 }
 
 /// The changes that revert the state after block `from` to the state after the earlier block `to`.

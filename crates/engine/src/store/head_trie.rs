@@ -26,22 +26,23 @@ use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
 use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
-use crate::trie::proof_nodes::{Hints, WithProofNodes};
 use crate::trie::state_root::StateRoot;
-use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, ProofsNeeded, leaf, node_key};
+use crate::trie::{
+    LayeredNodes, NodeReader, NodeSource, NodeWrites, Owner, StateTrie, leaf, node_key,
+};
 
 /// The maximum number of delta entries read while other work waits for the thread.
 const READ_IN_PLACE: usize = 128;
 /// Estimated time of reading a delta entry and the account before the block.
 const ENTRY_NS: u64 = 2_000;
 
-pub struct HeadTrie {
+/// The trie of the latest block, whose nodes are to be stored.
+pub type HeadTrie = StateTrie<HeadNodes>;
+
+/// The nodes after a block, stored or in layers. Each use opens a view.
+pub struct HeadNodes {
     store: Arc<Store>,
-    trie: StateRoot,
-    /// The block whose nodes are read; `None` in an empty store.
-    block: Option<u64>,
-    /// Nodes of proofs, for a state whose nodes are only partly stored.
-    hints: Hints,
+    block: u64,
 }
 
 impl HeadTrie {
@@ -62,107 +63,40 @@ impl HeadTrie {
     /// `StoreReadOnly`, `MissingNode` on a partial base, or any error from reading the store.
     pub fn open_at(store: Arc<Store>, root: Option<B256>) -> Result<Self> {
         let view = store.view()?;
-        let block = view.heads().latest.map(|latest| latest.number);
+        let latest = view.heads().latest.map(|latest| latest.number);
         let anchor = view.heads().anchor;
-        let root = match (root, block) {
+        let nodes = HeadNodes { store, block: latest.unwrap_or_default() };
+        let root = match (root, latest) {
             (Some(root), _) if anchor.is_some() => root,
             (_, Some(latest)) => {
-                restore_layers(&store, &view, latest)?;
-                with_nodes(&store, block, |nodes| root_of(nodes, anchor))?
+                restore_layers(&nodes.store, &view, latest)?;
+                nodes.with_nodes(|nodes| root_of(nodes, anchor))?
             }
             (_, None) => EMPTY_ROOT_HASH,
         };
-        Ok(Self { store, trie: StateRoot::open(root), block, hints: Hints::default() })
+        Ok(Self::new(root, nodes))
     }
 
     /// The trie after a sealed block on a partial base, with the state root of that block.
     pub fn open_behind(store: Arc<Store>, block: u64, root: B256) -> Self {
-        Self { store, trie: StateRoot::open(root), block: Some(block), hints: Hints::default() }
+        Self::new(root, HeadNodes { store, block })
     }
+}
 
-    /// Applies changes that are relative to the current state of the trie.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn apply(&mut self, changes: &Changes) -> Result<()> {
-        let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| trie.apply(changes, &WithProofNodes { nodes, hints }))
-    }
-
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn root(&mut self) -> Result<B256> {
-        let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| trie.root(&WithProofNodes { nodes, hints }))
-    }
-
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
-        let Self { store, trie, block, hints } = self;
-        with_nodes(store, *block, |nodes| {
-            trie.storage_root(address, &WithProofNodes { nodes, hints })
-        })
-    }
-
-    /// The storage root of the account after changes, which are not applied.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
-        let hints = &self.hints;
-        with_nodes(&self.store, self.block, |nodes| {
-            self.trie.storage_root_after(address, changes, &WithProofNodes { nodes, hints })
-        })
-    }
-
-    /// The proofs without which `apply` and `root` fail with `MissingNode`; empty if all required
-    /// nodes are known.
-    ///
-    /// # Errors
-    ///
-    /// `StoreDamaged`, or any error from reading the store.
-    pub fn needs(&self, changes: &Changes) -> Result<ProofsNeeded> {
-        let hints = &self.hints;
-        with_nodes(&self.store, self.block, |nodes| {
-            self.trie.needs(changes, &WithProofNodes { nodes, hints })
-        })
-    }
-
-    /// Adds nodes of proofs until the next `take`. Each is used where the trie refers to its hash.
-    /// An extension in them shows that its child is a branch only if it is reachable from `after`,
-    /// the root after the changes.
-    pub fn fill(&mut self, nodes: &[impl AsRef<[u8]>], after: Option<B256>) {
-        self.hints.add(nodes, after);
-    }
-
-    /// The node writes since the last call, for `Batch::nodes`.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub fn take(&mut self) -> Result<NodeWrites> {
-        let Self { store, trie, block, hints } = self;
-        let taken =
-            with_nodes(store, *block, |nodes| trie.take_writes(&WithProofNodes { nodes, hints }));
-        self.hints.clear();
-        taken
+impl NodeSource for HeadNodes {
+    fn with_nodes<T>(&self, read: impl FnOnce(&dyn NodeReader) -> Result<T>) -> Result<T> {
+        with_nodes(&self.store, self.block, read)
     }
 }
 
 fn with_nodes<T>(
     store: &Store,
-    block: Option<u64>,
+    block: u64,
     read: impl FnOnce(&dyn NodeReader) -> Result<T>,
 ) -> Result<T> {
     let view = store.view()?;
-    let block = block.unwrap_or_default();
     let base = StoredNodes::at(&view, block);
-    read(&LayeredNodes { layers: store.node_layers(block)?, base: &base })
+    read(&LayeredNodes { layers: store.node_layers(block)?, base })
 }
 
 /// The state root according to `nodes`. The row of a root always exists, except that of an anchor.
@@ -183,13 +117,13 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
         return Ok(());
     }
     let anchor = view.heads().anchor;
-    let root = with_nodes(store, Some(known), |nodes| root_of(nodes, anchor))?;
+    let root = with_nodes(store, known, |nodes| root_of(nodes, anchor))?;
     let mut trie = StateRoot::open(root);
     for block in known + 1..=latest {
         let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
         let before = view.state(block - 1)?;
         let changes = changes_of(view, &before, sealed.delta, &mut Watch::default())?;
-        let writes = with_nodes(store, Some(known), |nodes| {
+        let writes = with_nodes(store, known, |nodes| {
             trie.apply(&changes, nodes)?;
             trie.take_writes(nodes)
         })?;

@@ -55,7 +55,7 @@ pub(crate) use tests::folder as test_folder;
 
 pub use batch::{Batch, Parent};
 pub use branch_trie::{BranchTrie, StateNodes};
-pub use head_trie::HeadTrie;
+pub use head_trie::{HeadNodes, HeadTrie};
 pub use heads::{Anchor, BlockRef, FORMAT, Heads};
 pub use log_row::LogRow;
 pub(crate) use open::Table;

@@ -20,7 +20,6 @@ use super::view::View;
 use crate::deadline::Watch;
 use crate::error::{Error, Result};
 use crate::state::{Changes, StateReader};
-use crate::trie::{Keys, paths};
 
 /// The maximum number of blocks replayed above the stored nodes. With more, the trie starts at the
 /// sealed block of the state.
@@ -49,7 +48,7 @@ impl BranchTrie {
         for (before, delta) in unsealed {
             changes.merge(changes_of(&view, &before, delta, watch)?);
         }
-        trie.replay_at_once(&changes, watch)?;
+        trie.apply_known(&changes, watch)?;
         Ok(trie)
     }
 
@@ -74,7 +73,7 @@ impl BranchTrie {
             let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
             changes.merge(changes_of(view, &view.state(block - 1)?, sealed.delta, watch)?);
         }
-        trie.replay_at_once(&changes, watch)?;
+        trie.apply_known(&changes, watch)?;
         let leads_there = match root {
             Some(root) => trie.root()? == root,
             None => true,
@@ -93,13 +92,8 @@ impl State {
         watch: &mut Watch,
     ) -> Result<Proof> {
         let mut trie = BranchTrie::open_partial(self, root, watch)?;
-        let block = trie.begun_at.unwrap_or_default();
-        self.prove_in(&mut trie, address, slots, watch).map_err(|failed| match failed {
-            Error::MissingNode(_) => {
-                paths::missing(block, Keys::from([(*address, slots.iter().copied().collect())]))
-            }
-            _ => failed,
-        })
+        let proof = self.prove_in(&mut trie, address, slots, watch);
+        proof.map_err(|failed| trie.missing(failed, address, slots))
     }
 
     fn prove_in(

@@ -16,7 +16,7 @@
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::branch_trie::BranchTrie;
+use super::branch_trie::{BranchTrie, MAX_UNWIND};
 use super::flat_proof;
 use super::state::State;
 use super::view::View;
@@ -24,9 +24,6 @@ use crate::deadline::{Limits, Watch};
 use crate::error::{Error, Result};
 use crate::state::{AccountState, StateReader};
 use crate::trie::proof::ProofNodes;
-
-/// The maximum number of accounts and slots to unwind, at about 2 kB of memory and 30 µs each.
-pub(super) const MAX_UNWIND: usize = 20_000;
 
 /// The values of an account and some of its slots, with the nodes that prove them.
 #[derive(Debug, Clone, PartialEq, Eq)]

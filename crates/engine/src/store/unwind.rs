@@ -9,14 +9,13 @@ use std::ops::Bound;
 
 use alloy_trie::Nibbles;
 
-use super::branch_trie::inverse_changes;
+use super::branch_trie::{MAX_UNWIND, inverse_changes};
 use super::commit::Applying;
 use super::head_trie::root_of;
 use super::lmdb;
 use super::maintain::Slice;
 use super::nodes::newest;
 use super::open::Table;
-use super::proof::MAX_UNWIND;
 use super::record::Garbage;
 use super::view::View;
 use crate::deadline::Watch;

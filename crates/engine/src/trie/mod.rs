@@ -23,6 +23,7 @@ pub(crate) mod proof;
 pub(crate) mod proof_nodes;
 mod rows;
 pub(crate) mod state_root;
+mod state_trie;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -32,6 +33,7 @@ pub use crate::node_key::{MissingNode, Owner};
 pub use needs::ProofsNeeded;
 pub use rows::{NodeReader, NodeWrites};
 pub use state_root::{Keys, Place};
+pub use state_trie::{NodeSource, StateTrie};
 
 pub(crate) use crate::node_key::{
     is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key,

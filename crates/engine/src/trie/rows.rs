@@ -110,13 +110,13 @@ pub struct NodeWrites {
 }
 
 /// Stored nodes with writes on top that are not stored yet.
-pub struct LayeredNodes<'a> {
+pub struct LayeredNodes<N> {
     /// Oldest first.
     pub layers: Vec<Arc<NodeWrites>>,
-    pub base: &'a dyn NodeReader,
+    pub base: N,
 }
 
-impl NodeReader for LayeredNodes<'_> {
+impl<N: NodeReader> NodeReader for LayeredNodes<N> {
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
         if !self.layers.is_empty() {
             let key = node_key(owner, path);

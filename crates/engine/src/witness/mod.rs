@@ -12,10 +12,23 @@
 mod preimages;
 mod recording;
 mod sparse_state;
-mod sparse_trie;
 #[cfg(test)]
 mod tests;
 
 pub use preimages::Witness;
 pub use recording::{NeededState, Recording};
-pub use sparse_trie::SparseTrie;
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::trie::{NodeReader, NodeSource, StateTrie};
+
+/// Nodes of any source.
+pub type SparseNodes = Arc<dyn NodeReader + Send + Sync>;
+pub type SparseTrie = StateTrie<SparseNodes>;
+
+impl NodeSource for SparseNodes {
+    fn with_nodes<T>(&self, read: impl FnOnce(&dyn NodeReader) -> Result<T>) -> Result<T> {
+        read(&**self)
+    }
+}

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256, map::B256Map};
 use alloy_trie::Nibbles;
 
+use super::SparseTrie;
 use super::sparse_state::SparseState;
-use super::sparse_trie::SparseTrie;
 use crate::codec::header::Header;
 use crate::error::{Error, Result};
 use crate::state::{AccountState, StateReader};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_trie::Nibbles;
 
-use super::sparse_trie::SparseTrie;
+use super::SparseTrie;
 use crate::deadline::{Limits, Watch};
 use crate::error::{Error, Result};
 use crate::state::{AccountState, StateReader};
@@ -60,8 +60,8 @@ impl Recording {
     ///
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or an error from reading the store.
     pub fn new(state: State, root: Option<B256>, limits: Limits) -> Result<Self> {
-        let nodes = BranchTrie::settled(&state, root, &mut Watch::new(limits))?;
-        let nodes = Arc::new(RecordedNodes { nodes, seen: Mutex::default() });
+        let (root, nodes) = BranchTrie::settled(&state, root, &mut Watch::new(limits))?;
+        let nodes = Arc::new(RecordedNodes { root, nodes, seen: Mutex::default() });
         Ok(Self { state, nodes, reads: Arc::default() })
     }
 
@@ -72,7 +72,7 @@ impl Recording {
 
     /// The trie of the state, for roots after changes.
     pub fn trie(&self) -> SparseTrie {
-        SparseTrie::new(self.nodes.nodes.root, self.nodes.clone()).asking_at(self.asked_at())
+        SparseTrie::new(self.nodes.root, self.nodes.clone()).fetched_at(self.asked_at())
     }
 
     /// The block whose proofs contain the missing nodes, `None` on a complete base.
@@ -90,7 +90,7 @@ impl Recording {
         let reads = self.reads();
         let mut watch = Watch::new(limits);
         let mut keys = Vec::new();
-        let mut accounts = Trie::open(self.nodes.nodes.root);
+        let mut accounts = Trie::open(self.nodes.root);
         let mut unknown = Keys::new();
         for (address, slots) in &reads.slots {
             watch.step(WAY_NS * (1 + slots.len() as u64))?;
@@ -166,6 +166,7 @@ impl StateReader for Recording {
 
 /// The nodes of a state. Keeps each node that is read.
 struct RecordedNodes {
+    root: B256,
     nodes: StateNodes,
     seen: Mutex<BTreeMap<B256, Bytes>>,
 }

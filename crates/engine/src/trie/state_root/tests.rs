@@ -147,7 +147,7 @@ proptest! {
                 changes.accounts.insert(account(index), change);
             }
             {
-                let nodes = LayeredNodes { layers: layers.clone(), base: &table };
+                let nodes = LayeredNodes { layers: layers.clone(), base: table.clone() };
                 state.apply(&changes, &nodes).unwrap();
                 let asked = account(asked);
                 let storage_root = state.storage_root(&asked, &nodes).unwrap();
@@ -169,7 +169,7 @@ proptest! {
                 After::Reopen => state = StateRoot::open(plain.root()),
                 _ => {}
             }
-            let nodes = LayeredNodes { layers: layers.clone(), base: &table };
+            let nodes = LayeredNodes { layers: layers.clone(), base: table.clone() };
             prop_assert_eq!(state.root(&nodes).unwrap(), plain.root());
             prop_assert!(state.take_writes(&nodes).unwrap() == NodeWrites::default());
         }
