@@ -1,4 +1,4 @@
-//! Disk faults: full or failing disks, and incomplete files.
+//! Failures of LMDB and of the disk: full or failing disks, and incomplete files.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -6,6 +6,23 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::Error;
+
+/// Converts an LMDB failure to an `Error`.
+pub(crate) fn lmdb(error: heed::Error) -> Error {
+    use heed::MdbError;
+    match error {
+        heed::Error::Mdb(MdbError::MapFull) => Error::StoreFull(0),
+        heed::Error::Mdb(MdbError::MapResized) => Error::MapOutgrown,
+        heed::Error::Mdb(MdbError::ReadersFull) => {
+            Error::Store("too many readers; raise max_readers".into())
+        }
+        heed::Error::Mdb(
+            damage @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::Invalid),
+        ) => Error::StoreDamaged(damage.to_string()),
+        heed::Error::Io(error) if is_full(&error) => Error::DiskFull(error.to_string()),
+        other => Error::Store(other.to_string()),
+    }
+}
 
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
@@ -33,10 +50,10 @@ pub(super) fn explain(error: heed::Error, store: &Path) -> Error {
         heed::Error::Io(short) if short.raw_os_error() == Some(libc::EIO) => {
             match write_one_page(store) {
                 Err(reason) if is_full(&reason) => Error::DiskFull(reason.to_string()),
-                _ => super::lmdb(error),
+                _ => lmdb(error),
             }
         }
-        _ => super::lmdb(error),
+        _ => lmdb(error),
     }
 }
 

@@ -17,10 +17,40 @@ use heed::{AnyTls, RoTxn, RwTxn};
 
 use super::heads::{Fields, Heads};
 use super::lmdb;
-use super::open::{Retention, Tables};
+use super::tables::Tables;
 use crate::error::{Error, Result};
 
 const FLOORS: &[u8] = b"floors";
+
+/// Retention windows, in blocks behind `latest`.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// States of sealed blocks; `None` keeps all.
+    pub states: Option<u64>,
+    pub partials: u64,
+    /// Versions of trie nodes, which rewinds and proofs of older blocks need.
+    pub nodes: u64,
+}
+
+impl Retention {
+    /// States must be kept for more blocks than partials: the block of a partial must stay readable
+    /// as long as the partial.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.states {
+            Some(states) if states <= self.partials => Err(Error::invalid(format!(
+                "states of {states} blocks are too few for partials of {}",
+                self.partials
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { states: None, partials: 64, nodes: 128 }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Floors {

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use heed::types::Bytes;
-use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls};
 
 use super::environment::Environment;
 use super::floors::Keep;
-use super::heads::Heads;
+pub use super::floors::Retention;
 use super::pending_node_layers::PendingNodeLayers;
 use super::snapshot::Lease;
+use super::tables::make_tables;
+pub(super) use super::tables::{HEADS, Tables};
+pub(crate) use super::tables::{Table, check_row_key};
 use super::{disk, length, lmdb, map};
 use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
@@ -22,8 +24,6 @@ use crate::fetched_state::FetchedState;
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
 /// A process uses one reader slot of 64 bytes for each commit that it is reading.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
-
-pub(crate) type Table = Database<Bytes, Bytes>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -59,64 +59,6 @@ impl Options {
         }
         self.retention.check()
     }
-}
-
-/// Retention windows, in blocks behind `latest`.
-#[derive(Debug, Clone, Copy)]
-pub struct Retention {
-    /// States of sealed blocks; `None` keeps all.
-    pub states: Option<u64>,
-    pub partials: u64,
-    /// Versions of trie nodes, which rewinds and proofs of older blocks need.
-    pub nodes: u64,
-}
-
-impl Retention {
-    /// States must be kept for more blocks than partials: the block of a partial must stay readable
-    /// as long as the partial.
-    fn check(&self) -> Result<()> {
-        match self.states {
-            Some(states) if states <= self.partials => Err(Error::invalid(format!(
-                "states of {states} blocks are too few for partials of {}",
-                self.partials
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { states: None, partials: 64, nodes: 128 }
-    }
-}
-
-#[derive(Clone, Copy)]
-pub struct Tables {
-    /// The heads row and the cursors of sliced work. This is LMDB's main database, which lists the
-    /// other tables and is rewritten by every commit, so each commit writes one page less.
-    pub meta: Table,
-    /// The `meta` table of stores created by older versions, which keep their rows there.
-    former_meta: Table,
-    /// Flat state: entry key ‖ ~block → value.
-    pub flat: Table,
-    /// Deltas in chunks: number ‖ first entry key → chunk.
-    pub deltas: Table,
-    /// Code by hash; learned rows (`learning`); hashes of blocks before the first one
-    /// (`ancestor_hashes`).
-    pub codes: Table,
-    /// Sealed blocks by number.
-    pub sealed: Table,
-    /// Partial blocks by partial number.
-    pub partials: Table,
-    /// Trie nodes: node key ‖ ~block → RLP, empty for a deleted node.
-    pub nodes: Table,
-    /// Keys of the trie nodes that a block wrote: block ‖ chunk → keys.
-    pub node_changes: Table,
-    /// Scheduled deletions: sequence number → `record::Garbage`.
-    pub trash: Table,
-    /// Python-owned rows.
-    pub rows: Table,
 }
 
 pub struct Store {
@@ -337,99 +279,6 @@ fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
     }
 }
 
-/// Opens the tables and creates missing ones, with the heads row of an empty store.
-fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
-    let mut txn = env.write_txn().map_err(lmdb)?;
-    let tables = Tables::each(|name| env.create_database(&mut txn, name).map_err(lmdb))?;
-    if tables.heads_row(&txn)?.is_none() && tables.former_meta.is_empty(&txn).map_err(lmdb)? {
-        // A version that reads the heads from this table rejects the store by this format.
-        tables.former_meta.put(&mut txn, HEADS, &[HEADS_AT_THE_ROOT]).map_err(lmdb)?;
-        let heads = Heads::new(random_id()?);
-        tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
-    }
-    let tables = tables.with_heads_row_of(&txn)?;
-    tables.heads(&txn)?;
-    txn.commit().map_err(|error| disk::explain(error, path))?;
-    Ok(tables)
-}
-
-pub(super) const HEADS: &[u8] = b"heads";
-/// Stored instead of the heads row in the table where older stores have it.
-const HEADS_AT_THE_ROOT: u8 = 2;
-
-impl Tables {
-    pub(super) const NAMES: [&'static str; 10] = [
-        "meta",
-        "flat",
-        "deltas",
-        "codes",
-        "sealed",
-        "partials",
-        "nodes",
-        "node_changes",
-        "trash",
-        "rows",
-    ];
-
-    fn each(mut open: impl FnMut(Option<&'static str>) -> Result<Table>) -> Result<Self> {
-        let meta = open(None)?;
-        let mut open = |name| open(Some(name));
-        let [former_meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
-            Self::NAMES;
-        Ok(Self {
-            meta,
-            former_meta: open(former_meta)?,
-            flat: open(flat)?,
-            deltas: open(deltas)?,
-            codes: open(codes)?,
-            sealed: open(sealed)?,
-            partials: open(partials)?,
-            nodes: open(nodes)?,
-            node_changes: open(node_changes)?,
-            trash: open(trash)?,
-            rows: open(rows)?,
-        })
-    }
-
-    pub(super) fn all(&self) -> [Table; 10] {
-        let Self {
-            meta,
-            flat,
-            deltas,
-            codes,
-            sealed,
-            partials,
-            nodes,
-            node_changes,
-            trash,
-            rows,
-            ..
-        } = *self;
-        [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows]
-    }
-
-    /// Sets `meta` to the table that holds the heads row.
-    fn with_heads_row_of(self, txn: &RoTxn<AnyTls>) -> Result<Self> {
-        match self.former_meta.get(txn, HEADS).map_err(lmdb)? {
-            Some([HEADS_AT_THE_ROOT]) => Ok(self),
-            _ => Ok(Self { meta: self.former_meta, ..self }),
-        }
-    }
-
-    fn heads_row<'t>(&self, txn: &'t RoTxn<AnyTls>) -> Result<Option<&'t [u8]>> {
-        self.meta.get(txn, HEADS).map_err(lmdb)
-    }
-
-    pub fn heads(&self, txn: &RoTxn<AnyTls>) -> Result<Heads> {
-        let missing = || Error::StoreDamaged("it has no heads row".into());
-        Heads::decode(self.heads_row(txn)?.ok_or_else(missing)?)
-    }
-
-    pub fn put_heads(&self, txn: &mut RwTxn, heads: &Heads) -> Result<()> {
-        self.meta.put(txn, HEADS, &heads.encode()).map_err(lmdb)
-    }
-}
-
 fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     length::check(path)?;
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
@@ -483,12 +332,4 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> Error {
         (ErrorKind::InvalidInput, None) => Error::invalid(why),
         _ => Error::Store(why),
     }
-}
-
-fn random_id() -> Result<[u8; 16]> {
-    let mut id = [0; 16];
-    let read = File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut id));
-    read.map_err(|error| Error::Store(format!("no random bytes: {error}")))?;
-    Ok(id)
 }

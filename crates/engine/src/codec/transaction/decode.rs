@@ -16,11 +16,9 @@ use alloy_consensus::transaction::RlpEcdsaDecodableTx;
 use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
+use op_alloy_consensus::TxDeposit;
 
-use super::{
-    DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, TxDeposit,
-    named::{decode_named, named_sender},
-};
+use super::envelope::{DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, named_sender};
 use crate::error::{Error, Result};
 use crate::generations::Generations;
 
@@ -81,6 +79,24 @@ pub fn check(raw: &[u8]) -> Result<()> {
     }
 }
 
+/// Decodes a named transaction. Rejects all others.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
+pub fn decode_named(raw: &[u8]) -> Result<Transaction> {
+    let (envelope, hash) = parse(raw)?;
+    let sender = match &envelope {
+        Envelope::Unsigned(signed) => named_sender(signed),
+        Envelope::Signed(_) | Envelope::Deposit(_) => None,
+    };
+    let sender = sender.ok_or_else(|| Error::Undecodable {
+        what: "transaction",
+        why: "it names no sender".into(),
+    })?;
+    Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
+}
+
 /// Decodes a transaction as `decode_at`, and with `named` also one that names its sender.
 ///
 /// # Errors
@@ -93,7 +109,7 @@ pub fn decode_one(raw: &[u8], homestead: bool, named: bool) -> Result<Transactio
     })
 }
 
-pub(super) fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
+fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
     let hash = keccak256(raw);
     let envelope = match raw {
         [] => return Err(undecodable("no bytes")),

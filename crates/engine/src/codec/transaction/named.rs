@@ -5,10 +5,11 @@
 //! `decode_named` accepts the named sender.
 
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, Bytes, Signature, U160, U256, keccak256};
+use alloy_primitives::{Bytes, Signature, U160, U256, keccak256};
 
-use super::{Envelope, Signed, Transaction, decode::parse, typed::typed};
-use crate::error::{Error, Result};
+use super::envelope::{Envelope, Transaction};
+use super::typed::typed;
+use crate::error::Result;
 use crate::message::Message;
 
 const DYNAMIC_FEE: u8 = 2;
@@ -27,36 +28,12 @@ pub fn named(message: &Message, chain_id: u64, nonce: u64) -> Result<Transaction
     Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
 }
 
-/// Decodes a named transaction. Rejects all others.
-///
-/// # Errors
-///
-/// `Undecodable` with the reason.
-pub fn decode_named(raw: &[u8]) -> Result<Transaction> {
-    let (envelope, hash) = parse(raw)?;
-    let sender = match &envelope {
-        Envelope::Unsigned(signed) => named_sender(signed),
-        Envelope::Signed(_) | Envelope::Deposit(_) => None,
-    };
-    let sender = sender.ok_or_else(|| Error::Undecodable {
-        what: "transaction",
-        why: "it names no sender".into(),
-    })?;
-    Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
-}
-
-/// The sender of a named transaction, `None` for any other.
-pub(crate) fn named_sender(signed: &Signed) -> Option<Address> {
-    let Signed::Eip1559(dynamic) = signed else { return None };
-    let signature = dynamic.signature();
-    let is_named = signature.s().is_zero() && !signature.v() && signature.r().bit_len() <= 160;
-    is_named.then(|| Address::from_word(signature.r().into()))
-}
-
 #[cfg(test)]
 mod tests {
+    use alloy_primitives::Address;
+
     use super::*;
-    use crate::codec::transaction::{decode, decode_known};
+    use crate::codec::transaction::{Signed, decode, decode_known, decode_named, named_sender};
 
     fn message(from: Address) -> Message {
         Message { from, to: Some(Address::repeat_byte(1)), gas: 21_000, ..Message::default() }

@@ -1,11 +1,14 @@
 use alloy_consensus::crypto::{SECP256K1N_HALF, secp256k1::sign_message};
 use alloy_consensus::{
-    SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEip7702, TxEnvelope, TxLegacy,
+    SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxEnvelope,
+    TxLegacy,
 };
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_eips::eip7702::Authorization;
-use alloy_primitives::{TxKind, U256, address, b256, hex, keccak256};
+use alloy_primitives::{
+    Address, B256, Bytes, Signature, TxKind, U256, address, b256, hex, keccak256,
+};
 use proptest::prelude::*;
 
 use super::*;

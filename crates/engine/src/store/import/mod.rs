@@ -8,6 +8,7 @@
 //! The tables are filled in several commits, so the store must be discarded if the import fails.
 //! Its first block is added with `Batch::append`, followed by `Store::adopt_nodes`.
 
+mod progress;
 mod reader;
 mod root;
 mod runs;
@@ -17,12 +18,11 @@ mod tests;
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use alloy_primitives::{B256, keccak256};
 use heed::PutFlags;
 
+pub use self::progress::{ImportOptions, ImportStats, Progress};
 use self::reader::{DumpReader, DumpedAccount};
 use self::root::{LeafSorter, root_of};
 use self::runs::{Merged, Sorter};
@@ -40,62 +40,6 @@ const PORTION_BYTES: usize = 16 << 20;
 const CODE_BYTES: usize = 16 << 20;
 /// The generation of every account of a dump. Later generations are commit numbers.
 const GENERATION: u64 = 0;
-
-/// The parameters of an import.
-pub struct ImportOptions {
-    /// The block whose state is imported.
-    pub block: u64,
-    /// The state root in the block's header.
-    pub root: B256,
-    /// The folder for runs; the caller removes it.
-    pub folder: PathBuf,
-    /// The limit for records in memory, in bytes.
-    pub memory: usize,
-}
-
-/// The numbers of accounts and slots in a dump.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ImportStats {
-    pub accounts: u64,
-    pub slots: u64,
-}
-
-/// The progress of an import, readable by other threads.
-#[derive(Default)]
-pub struct Progress {
-    stage: AtomicUsize,
-    done: AtomicU64,
-    stopped: AtomicBool,
-    total: AtomicU64,
-}
-
-impl Progress {
-    /// The names of the stages, in order.
-    pub const STAGES: [&'static str; 4] = ["read", "root", "state", "nodes"];
-
-    /// The stage, the amount done and the total: bytes of the dump in the first stage, records in
-    /// the others.
-    pub fn get(&self) -> (&'static str, u64, u64) {
-        let stage = Self::STAGES[self.stage.load(Ordering::Relaxed)];
-        (stage, self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
-    }
-
-    /// Makes the import fail soon with `DeadlineExceeded`.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    fn begin(&self, stage: usize, total: u64) {
-        self.done.store(0, Ordering::Relaxed);
-        self.total.store(total, Ordering::Relaxed);
-        self.stage.store(stage, Ordering::Relaxed);
-    }
-
-    fn reach(&self, done: u64) -> Result<()> {
-        self.done.store(done, Ordering::Relaxed);
-        if self.stopped.load(Ordering::Relaxed) { Err(Error::DeadlineExceeded) } else { Ok(()) }
-    }
-}
 
 impl Store {
     /// Fills the tables of an empty store with the state of a dump of `length` bytes.
@@ -249,12 +193,4 @@ impl<'a> Reading<'a> {
         (self.codes, self.code_bytes) = (HashMap::new(), 0);
         Ok(())
     }
-}
-
-/// Converts an I/O error of a run.
-fn failed(error: &std::io::Error) -> Error {
-    if super::disk::is_full(error) {
-        return Error::DiskFull(error.to_string());
-    }
-    Error::Store(format!("a run of the import: {error}"))
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_trie::Nibbles;
 
+use super::progress::{ImportOptions, Progress};
 use super::reader::StatedRoot;
 use super::runs::{Record, Sorter};
-use super::{ImportOptions, Progress};
 use crate::error::{Error, Result};
 use crate::state::AccountState;
 use crate::store::entry;

@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::failed;
 use crate::error::{Error, Result};
+use crate::store::disk::is_full;
 
 /// The maximum number of runs merged at once: each needs a file and a buffer.
 const FAN_IN: usize = 64;
@@ -219,4 +219,12 @@ fn read_record(run: &mut impl Read) -> std::io::Result<Option<Record>> {
     run.read_exact(&mut key)?;
     run.read_exact(&mut value)?;
     Ok(Some((key, value)))
+}
+
+/// Converts an I/O error of a run.
+pub(super) fn failed(error: &std::io::Error) -> Error {
+    if is_full(error) {
+        return Error::DiskFull(error.to_string());
+    }
+    Error::Store(format!("a run of the import: {error}"))
 }

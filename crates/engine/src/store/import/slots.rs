@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use alloy_primitives::U256;
 
-use super::failed;
+use super::runs::failed;
 use crate::error::Result;
 
 const IN_MEMORY: usize = 1 << 18;
