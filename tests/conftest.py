@@ -33,7 +33,7 @@ settings.load_profile("quick")
 
 run_faster.keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")
 run_faster.keep_files_in_memory()
-run_faster.derive_seeds_once()
+run_faster.cache_seeds()
 gc.disable()  # until the tests are collected, as modules and tests are no garbage
 
 
@@ -56,14 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.enable()
-    run_faster.freeze_what_is_left()
+    run_faster.freeze_survivors()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     yield
     if nextitem is not None and nextitem.path != item.path:
-        run_faster.freeze_what_is_left()
+        run_faster.freeze_survivors()
 
 
 @pytest.fixture(autouse=True)

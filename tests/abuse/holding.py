@@ -16,7 +16,7 @@ from abuse.wire import request
 from foreblock._engine import Store
 from foreblock.service.running import HOST, RunningService, free_port, started
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 _CALL = {
     "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
@@ -62,7 +62,7 @@ class Commits:
     def _watch(self, path: Path) -> None:
         last, since = 0, time.monotonic()
         with Store(str(path)) as store:
-            while not self._over.wait(LOOK_SECONDS):
+            while not self._over.wait(POLL_SECONDS):
                 with store.view() as view:
                     commit = view.heads.commit
                 now = time.monotonic()

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from foreblock.chains.chain_file import preset
 from foreblock.cli import main
-from support.servers.toy_endpoint import Said
+from support.servers.toy_endpoint import ToyResponse
 from support.upstreams.plain_state import header
 from support.upstreams.toy_node import ToyNode, toy_node
 
@@ -85,15 +85,17 @@ def test_an_endpoint_of_another_chain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        Said(500),
-        Said(body=b"<html>" + SECRET.encode()),
-        Said(401, SECRET.encode()),
-        Said(cut=3),
-        Said(body=b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"%b"}}' % SECRET.encode()),
+        ToyResponse(500),
+        ToyResponse(body=b"<html>" + SECRET.encode()),
+        ToyResponse(401, SECRET.encode()),
+        ToyResponse(cut=3),
+        ToyResponse(
+            body=b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"%b"}}' % SECRET.encode()
+        ),
     ],
     ids=str,
 )
-def test_what_is_not_reachable(said: Said) -> None:
+def test_what_is_not_reachable(said: ToyResponse) -> None:
     done = check(ToyNode(weather=lambda *_: said))
     assert done.exit_code == 2
     assert done.stderr.startswith("foreblock: http://127.0.0.1:")

@@ -21,7 +21,7 @@ from foreblock.ledger.reading.view import Ledger
 from support.each_case import sampled
 from support.servers.asking import Asker, asker
 from support.servers.dev_processes import package_environment
-from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
+from support.servers.toy_endpoint import HttpRequest, ToyResponse, http_endpoint
 from support.servers.waiting import PATIENCE, until
 
 
@@ -31,15 +31,15 @@ def canonical(store: Path) -> Iterator[str]:
     ready: list[Asker] = []
     one_at_a_time = Lock()
 
-    def reply(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> ToyResponse:
         with one_at_a_time:
             try:
                 if not ready:
                     ready.append(opened.enter_context(asker(Ledger.open(str(store)))))
             except StoreError as why:
-                return Said(503, str(why).encode())
+                return ToyResponse(503, str(why).encode())
             body = ready[0].reply(request.body).body
-        return Said(body=body, headers={"Content-Type": "application/json"})
+        return ToyResponse(body=body, headers={"Content-Type": "application/json"})
 
     with ExitStack() as opened, http_endpoint(reply) as url:
         yield url

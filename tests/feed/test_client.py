@@ -24,7 +24,7 @@ from foreblock.service.running import free_port
 from foreblock.types import Flashblock, FlashblockId
 from support.each_case import each_case
 from support.payloads.flashblocks import carrying, first, hash_of, later
-from support.servers.feed_servers import bad_server, for_ever, frame, raw_server
+from support.servers.feed_servers import bad_server, frame, raw_server, receive_until_closed
 from support.servers.in_loop import run, until
 
 QUICK = Waits(0.001, 0.01)
@@ -209,7 +209,7 @@ def test_a_server_that_closes_at_once_is_tried_again_and_again() -> None:
 
 def test_a_server_that_never_sends_is_given_up_for_another_connection() -> None:
     async def attend(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(silence=0.01, close_timeout=0.01, waits=QUICK)
@@ -222,7 +222,7 @@ def test_a_server_that_never_sends_is_given_up_for_another_connection() -> None:
 
 def test_a_server_that_answers_no_pings_is_given_up() -> None:
     async def attend(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(
@@ -241,7 +241,7 @@ def test_a_server_that_never_shakes_hands_is_given_up() -> None:
     async def attend(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(open_timeout=0.01, close_timeout=0.01, waits=QUICK)
@@ -261,7 +261,7 @@ def test_garbage_in_good_frames_is_delivered_and_keeps_the_connection() -> None:
             writer.write(frame(message))
         writer.write(frame(b"{bad utf-8 \xff", opcode=1))
         writer.write(frame(encode(FIRST), opcode=1))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         async with bad_server(attend) as url, reading(url) as reader:
@@ -295,7 +295,7 @@ def test_garbage_instead_of_frames_is_a_lost_connection(noise: tuple[str, bytes]
         nonlocal attempts
         attempts += 1
         writer.write(noise[1] if attempts < 3 else frame(encode(FIRST)))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
@@ -318,7 +318,7 @@ def test_a_message_of_100_megabytes_costs_no_memory_and_one_connection() -> None
                 writer.write(bytes(MEGABYTE))
                 await writer.drain()
         writer.write(frame(encode(FIRST)))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
@@ -355,7 +355,7 @@ def test_pieces_of_one_message_are_put_together() -> None:
 
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(frame(text[:10], 1, final=False) + frame(text[10:], 0))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         async with bad_server(attend) as url, reading(url) as reader:
@@ -371,7 +371,7 @@ def test_a_flood_that_nobody_reads_is_bounded_and_the_newest_stay() -> None:
         for number in range(count):
             writer.write(frame(number.to_bytes(4) + bytes(size)))
             await writer.drain()
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         bounds = InboxBounds(messages=64, bytes=200_000, patience=0)

@@ -198,9 +198,9 @@ def test_who_does_not_read_is_not_read_from(run: Runner) -> None:
 def test_an_address_that_was_too_loud_has_to_wait(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for_ever = 10**6
-    monkeypatch.setattr(foreblock.feed.rate_limits, "ADDRESS", Rate(1, for_ever))
-    monkeypatch.setattr(foreblock.feed.rate_limits, "PENALTY", 2 * for_ever)
+    years = 10**6
+    monkeypatch.setattr(foreblock.feed.rate_limits, "ADDRESS", Rate(1, years))
+    monkeypatch.setattr(foreblock.feed.rate_limits, "PENALTY", 2 * years)
 
     async def body() -> None:
         async with feed() as (server, port):

@@ -19,7 +19,7 @@ from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode
 from support.payloads.flashblocks import first, hash_of
-from support.servers.feed_servers import bad_server, for_ever, frame, raw_server
+from support.servers.feed_servers import bad_server, frame, raw_server, receive_until_closed
 from support.servers.in_loop import Runner, until
 from support.servers.waiting import PATIENCE
 
@@ -78,7 +78,7 @@ def sending(data: bytes, *, reads: bool = True) -> Callable[..., Awaitable[None]
     """A server that sends this repeatedly."""
 
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        listening = asyncio.create_task(for_ever(reader)) if reads else None
+        listening = asyncio.create_task(receive_until_closed(reader)) if reads else None
         try:
             while True:
                 writer.write(data)
@@ -220,7 +220,7 @@ def test_messages_beyond_their_rate_wait_and_none_is_lost(run: Runner) -> None:
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for number in range(count):
             writer.write(frame(number.to_bytes(2)))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         options = FeedClientOptions(close_timeout=0.01, waits=QUICK, frames=rate)
@@ -246,7 +246,7 @@ def test_a_long_message_is_handed_on_as_it_was_read(run: Runner) -> None:
 
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(frame(text) + frame(encode(FIRST)))
-        await for_ever(reader)
+        await receive_until_closed(reader)
 
     async def body() -> None:
         async with bad_server(attend) as url, reading(url) as watched:

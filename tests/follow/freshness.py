@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from follow.batch_client import BatchClient, Identity
 
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 Place = tuple[int, int]  # of a flashblock: block and index
 
 
@@ -55,7 +55,7 @@ class Freshness:
             self.heard.append((time.monotonic(), place))
 
     def _look(self) -> None:
-        while not self._stopping.wait(LOOK_SECONDS):
+        while not self._stopping.wait(POLL_SECONDS):
             found = self._client.ask([("eth_chainId", [])])
             now, place = time.monotonic(), place_of(found.pending)
             if place and (not self._shown or self._shown[-1][1] != place):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support.servers.dev_processes import exchange, package_environment
-from support.servers.waiting import LOOK_SECONDS
+from support.servers.waiting import POLL_SECONDS
 
 PROGRAM = Path(__file__).with_name("weather_proxy.py")
 
@@ -77,7 +77,7 @@ def weather_proxy(
 
 
 Interval = tuple[float, float]
-SLACK = LOOK_SECONDS / 10  # seconds; two clocks of one machine differ far less
+SLACK = POLL_SECONDS / 10  # seconds; two clocks of one machine differ far less
 # Periodic requests of followers, regardless of their clients: the heads of the chain.
 HEADS = {"eth_getBlockByNumber", "eth_getBlockByHash"}
 

@@ -30,7 +30,7 @@ from follow.refusals import Tip
 from follow.weather import Weather
 
 Json = Any
-LOOK_SECONDS = 0.1  # between polls of the upstream's tip, if a fault needs it
+POLL_SECONDS = 0.1  # between polls of the upstream's tip, if a fault needs it
 TIP = msgspec.json.encode(
     {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]}
 )
@@ -87,7 +87,7 @@ async def look_at_tip(weather: Weather, host: str, port: int) -> None:
                 answer = await behind.ask(with_body(HEAD, TIP))
                 block = msgspec.json.decode(answer.body)["result"]
                 weather.tip = Tip(int(block["number"], 16), block["hash"])
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def serve(upstream: str, weather: Weather, port: int = 0) -> None:

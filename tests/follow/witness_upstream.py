@@ -14,7 +14,7 @@ from follow.witness_files import Witnesses, data
 from follow.witness_trie import NO_ACCOUNT, Account, Proven, Unwitnessed, look_up
 from foreblock._engine import keccak256
 from support.payloads.merkle import decode
-from support.servers.toy_endpoint import Said, answered, http_endpoint, refusal
+from support.servers.toy_endpoint import ToyResponse, answered, http_endpoint, refusal
 
 Json = Any
 MOST_KEYS = 1024
@@ -181,5 +181,7 @@ def witness_upstream(folder: Path, head: int | None = None) -> Iterator[str]:
     """The real blocks of a folder; `latest` is `head`, or the lowest block."""
     known = Witnesses(folder)
     upstream = WitnessUpstream(known, min(known.numbers) if head is None else head)
-    with http_endpoint(lambda request: Said(body=answered(upstream.result, request.body))) as url:
+    with http_endpoint(
+        lambda request: ToyResponse(body=answered(upstream.result, request.body))
+    ) as url:
         yield url

@@ -8,7 +8,7 @@ from pathlib import Path
 from foreblock.ledger.reading.view import Ledger
 from foreblock.settings import Settings
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
-from support.servers.two_ways import LIMITS, Ways
+from support.servers.two_ways import LIMITS, PathPair
 from support.servers.wire import Wire, endpoint_for
 
 
@@ -22,7 +22,7 @@ class TwoWays:
         self._chain.begin()
         self._chain.extend([self._chain.pay(value=10), self._chain.pay(COUNTER, 7)])
         ledger = Ledger(self._chain.store, clock=self._chain.clock)
-        self._ways = Ways(ledger, options or Settings())
+        self._ways = PathPair(ledger, options or Settings())
 
     def close(self) -> None:
         self._ways.scheduler.close()

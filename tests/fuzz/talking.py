@@ -81,7 +81,7 @@ class Talking:
         for _ in range(FOR_EVER):
             if wire.over():
                 break
-            wire.pass_seconds(1)
+            wire.advance_seconds(1)
             await turns()
         else:
             why = why or "the connection stays for ever"

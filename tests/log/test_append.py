@@ -12,7 +12,7 @@ from foreblock.log.append import Appender
 from foreblock.log.held_messages import Journal
 from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 
 def test_commits_have_the_sequences_that_were_known_before(server: NatsServer) -> None:
@@ -164,7 +164,7 @@ def test_an_append_waits_for_a_server_that_does_not_answer(server: NatsServer) -
             await writer.write(b"first")
             server.pause()
             appending = asyncio.create_task(writer.write(b"second"))
-            await looked_until(lambda: writer.appender.waits)
+            await poll_until(lambda: writer.appender.waits)
             server.resume()
             await appending
             assert not writer.appender.waits
@@ -287,7 +287,7 @@ def test_without_a_connection_nothing_is_kept_for_later(server: NatsServer) -> N
     async def run() -> None:
         async with node(server.url) as writer:
             server.kill()
-            await looked_until(lambda: not writer.connection.is_connected)
+            await poll_until(lambda: not writer.connection.is_connected)
             with pytest.raises(LogUnreachable):
                 await writer.connection.publish("x", b"")
             with pytest.raises(LogUnreachable):

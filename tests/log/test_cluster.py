@@ -10,7 +10,7 @@ import pytest
 
 from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer, nats_cluster
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def test_the_leader_is_killed_and_the_writer_goes_on(servers: list[NatsServer]) 
                 await writer.write(b"after %d" % number)
             await replica.until_level(writer, task)
             killed.start()
-            await looked_until(lambda: writer.connection.is_connected)
+            await poll_until(lambda: writer.connection.is_connected)
             async with node(*urls, replicas=3) as fresh:
                 await fresh.catch_up()
                 assert fresh.links == writer.links

@@ -14,7 +14,7 @@ from foreblock.log.stream_settings import LogSubjects, check_version, difference
 from support.each_case import each_case
 from support.servers.log_nodes import Node, node, retried
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.waiting import PATIENCE, poll_until
 
 MAIN = LogSubjects("main")
 
@@ -119,7 +119,7 @@ def test_a_replica_may_follow_and_not_write(guarded: NatsServer) -> None:
             await writer.write(b"first")
             await replica.until_level(writer, task)
             writing = asyncio.create_task(replica.write(b"forbidden", epoch=9))
-            await looked_until(lambda: replica.appender.waits)
+            await poll_until(lambda: replica.appender.waits)
             writing.cancel()
             await asyncio.wait([writing])
             await writer.write(b"second")
@@ -219,7 +219,7 @@ def test_a_server_that_comes_late_is_waited_for(tmp_path: Path) -> None:
     async def run() -> None:
         connection = LogConnection(LogServers([server.url], MAIN), "test")
         opening = asyncio.create_task(connection.open())
-        await looked_until(lambda: bool(connection.last_error))
+        await poll_until(lambda: bool(connection.last_error))
         server.start()
         async with asyncio.timeout(PATIENCE):
             await opening

@@ -11,7 +11,7 @@ from foreblock.log.node_messages import Announcer, ask_writer
 from foreblock.log.position import decode_head
 from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.waiting import PATIENCE, poll_until
 
 
 async def heads_of(listener: Node) -> asyncio.Queue[bytes]:
@@ -55,7 +55,7 @@ def test_a_writer_whose_append_waits_announces_nothing(server: NatsServer) -> No
             assert decode_head(await heard.get()).commit == 1
             await other.connection.ask_jetstream("STREAM.DELETE.FB_main")
             appending = asyncio.create_task(writer.write(b"second"))
-            await looked_until(lambda: writer.appender.waits)
+            await poll_until(lambda: writer.appender.waits)
             announcer = Announcer(
                 writer.connection, writer.appender, writer.position, BOOT, SystemClock()
             )

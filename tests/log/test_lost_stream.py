@@ -11,7 +11,7 @@ from foreblock.log import append
 from foreblock.log.append import Appender
 from support.servers.log_nodes import Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_a_skipped_message_is_lost_too(server: NatsServer) -> None:
                 await writer.connection.request(writer.connection.subjects.log, b"garbage")
                 await writer.write(b"second")
                 await writer.connection.request(writer.connection.subjects.log, b"garbage")
-                await looked_until(lambda: replica.reader.skipped == 2)
+                await poll_until(lambda: replica.reader.skipped == 2)
                 await lose(writer)
                 await writer.write(b"third")
                 await replica.until(lambda: replica.links == writer.links, task)
@@ -96,7 +96,7 @@ def test_not_while_a_node_knows_of_a_newer_writer(server: NatsServer) -> None:
             asks = asyncio.create_task(asked(replica, 2))
             with capture_logs() as logs:
                 writing = asyncio.create_task(old.write(b"too late"))
-                await looked_until(lambda: any(each.get("newer") == 2 for each in logs))
+                await poll_until(lambda: any(each.get("newer") == 2 for each in logs))
             await new.write(b"second", epoch=2)  # which creates it again
             asks.cancel()
             with pytest.raises(Deposed):
@@ -118,7 +118,7 @@ def test_a_lost_stream_stays_lost_without_a_writer(server: NatsServer) -> None:
             await writer.write(b"first")
             await lose(writer)
             writing = asyncio.create_task(writer.write(b"second"))
-            await looked_until(lambda: "not there" in writer.appender.why)
+            await poll_until(lambda: "not there" in writer.appender.why)
             assert not writing.done()
             writing.cancel()
 

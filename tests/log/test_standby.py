@@ -16,7 +16,7 @@ from foreblock.log.tail import LogTail
 from foreblock.log.takeover import StandbyStep
 from support.servers.log_nodes import BOOT, Node, node
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.waiting import PATIENCE, poll_until
 
 SILENCE = 2.0
 TENTH = 10**8
@@ -97,7 +97,7 @@ def test_heads_of_a_writer_that_has_nothing_to_write_keep_it(server: NatsServer)
                     clock.advance(TENTH)
                     before = watcher.signs
                     await announcer.committed(writer.position)
-                    await looked_until(lambda: watcher.signs > before)  # noqa: B023, at once
+                    await poll_until(lambda: watcher.signs > before)  # noqa: B023, at once
                 assert not waiting.done()
                 await pass_time(clock, waiting)
                 assert waiting.result() == 2

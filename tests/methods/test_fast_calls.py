@@ -18,7 +18,7 @@ from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.bytecode import LOOP
 from support.servers.asking import asker, request
 from support.servers.long_work import thresholds
-from support.servers.two_ways import UNHURRIED_US, Ways
+from support.servers.two_ways import UNHURRIED_US, PathPair
 from support.servers.wire import post
 
 CONTRACTS = [
@@ -47,8 +47,8 @@ PRESENT = {"to": CONTRACTS[0], "data": "0x12345678", "from": CONTRACTS[1]}
 
 
 @pytest.fixture(scope="module", params=["preconf", "ethereum"])
-def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
-    found = Ways(long_ledger, Settings(dialect=request.param))
+def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[PathPair]:
+    found = PathPair(long_ledger, Settings(dialect=request.param))
     yield found
     found.scheduler.close()
     long_ledger.fast_path = None
@@ -59,12 +59,12 @@ def called(call: dict[str, Any] | None = None, block: str = "latest") -> bytes:
 
 
 @given(USUAL, BLOCKS)
-def test_both_ways_give_the_same_bytes(ways: Ways, call: dict[str, Any], block: str) -> None:
+def test_both_ways_give_the_same_bytes(ways: PathPair, call: dict[str, Any], block: str) -> None:
     short, long = ways.both(called(call, block))
     assert short == long
 
 
-def test_call_of_a_known_kind_does_take_the_short_way(ways: Ways) -> None:
+def test_call_of_a_known_kind_does_take_the_short_way(ways: PathPair) -> None:
     kinds = [PRESENT, {"to": CONTRACTS[0]}, {"input": "0x12345678", "to": CONTRACTS[3]}]
     for call in kinds:
         ways.long.send(post(called(call)))
@@ -77,7 +77,7 @@ def test_call_of_a_known_kind_does_take_the_short_way(ways: Ways) -> None:
     assert ways.at_once(called(PRESENT | {"data": "0x12345679"})) is None
 
 
-def test_calls_in_a_batch_take_the_short_way_with_balances(ways: Ways) -> None:
+def test_calls_in_a_batch_take_the_short_way_with_balances(ways: PathPair) -> None:
     ways.long.send(post(called()))
     balance = request("eth_getBalance", CONTRACTS[0], "latest")
     body = b"[%b,%b,%b]" % (called(), balance, called())
@@ -86,13 +86,13 @@ def test_calls_in_a_batch_take_the_short_way_with_balances(ways: Ways) -> None:
     assert found == ways.long.send(post(body))
 
 
-def test_call_that_reverts_goes_the_long_way(ways: Ways) -> None:
+def test_call_that_reverts_goes_the_long_way(ways: PathPair) -> None:
     reverting = {"to": CONTRACTS[1]}
     ways.long.send(post(called(reverting)))
     assert ways.at_once(called(reverting)) is None
 
 
-def test_call_with_overrides_says_nothing_of_its_kind(ways: Ways) -> None:
+def test_call_with_overrides_says_nothing_of_its_kind(ways: PathPair) -> None:
     call = {"to": CONTRACTS[2], "data": "0x99999999"}
     overrides = {CONTRACTS[2]: {"code": "0x"}}
     ways.long.send(post(request("eth_call", call, "latest", overrides)))
@@ -117,7 +117,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     """From then on the scheduler decides, which knows the slow kinds."""
     contract = created_address(SENDER, chain.nonce)
     chain.extend([chain.pay(None, 0, DEPLOY)])
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(call=CallLimits(gas_cap=0)))
+    ways = PathPair(Ledger(chain.store, clock=chain.clock), Settings(call=CallLimits(gas_cap=0)))
     short, long = (
         post(called({"to": f"0x{contract.hex()}", "data": f"0x12345678{word:064x}"}, "pending"))
         for word in (0, 1)
@@ -132,7 +132,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
 
 def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
     """Storage and properties of the block; a new flashblock needs no new kind."""
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
+    ways = PathPair(Ledger(chain.store, clock=chain.clock), Settings())
     call = {"to": f"0x{COUNTER.hex()}"}
     for _ in range(3):
         chain.extend([chain.pay(COUNTER, 7)])

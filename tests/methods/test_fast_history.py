@@ -17,7 +17,7 @@ from foreblock.settings import Settings
 from foreblock.settings.service_settings import LogLimits
 from support.chains.preconfirming import COUNTER, PAID, PreconfirmingChain
 from support.servers.asking import request
-from support.servers.two_ways import Ways, bounds
+from support.servers.two_ways import PathPair, bounds
 from support.servers.wire import answer, post
 
 BLOCKS = 40  # so that some are indexed
@@ -44,8 +44,8 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
         Settings(logs=LogLimits(results=5, blocks=20)),
     ]
 )
-def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
-    found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
+def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[PathPair]:
+    found = PathPair(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
     found.scheduler.close()
 
@@ -62,11 +62,11 @@ def result(sent: bytes) -> Any:  # noqa: ANN401, as JSON
     return json.loads(answer(sent).body)["result"]
 
 
-def block(ways: Ways, name: str) -> Any:  # noqa: ANN401, as JSON
+def block(ways: PathPair, name: str) -> Any:  # noqa: ANN401, as JSON
     return result(ways.long.send(post(request("eth_getBlockByNumber", name, False))))
 
 
-def test_receipts_of_known_sealed_blocks_are_answered_at_once(ways: Ways) -> None:
+def test_receipts_of_known_sealed_blocks_are_answered_at_once(ways: PathPair) -> None:
     for number in (1, 4, BLOCKS - 1):
         first, *others = block(ways, hex(number))["transactions"]
         assert ways.at_once(receipt(first)) is None, "its block is not known yet"
@@ -76,7 +76,7 @@ def test_receipts_of_known_sealed_blocks_are_answered_at_once(ways: Ways) -> Non
             assert result(short)["transactionHash"] == each
 
 
-def test_pending_and_unknown_transactions_take_the_ordinary_path(ways: Ways) -> None:
+def test_pending_and_unknown_transactions_take_the_ordinary_path(ways: PathPair) -> None:
     for each in (*block(ways, "pending")["transactions"], "0x" + "12" * 32):
         short, long = ways.both(receipt(each))
         assert short == long
@@ -85,7 +85,7 @@ def test_pending_and_unknown_transactions_take_the_ordinary_path(ways: Ways) -> 
 
 
 def test_receipts_follow_a_reorganisation(chain: PreconfirmingChain) -> None:
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings())
+    ways = PathPair(Ledger(chain.store, clock=chain.clock), Settings())
     gone = block(ways, hex(BLOCKS - 1))["transactions"]
     for each in gone:
         ways.both(receipt(each))
@@ -97,7 +97,7 @@ def test_receipts_follow_a_reorganisation(chain: PreconfirmingChain) -> None:
     ways.scheduler.close()
 
 
-def test_logs_of_sealed_blocks_are_answered_at_once(ways: Ways) -> None:
+def test_logs_of_sealed_blocks_are_answered_at_once(ways: PathPair) -> None:
     emitter = f"0x{COUNTER.hex()}"
     hashes = [block(ways, name)["hash"] for name in ("0x1", "0x2", hex(BLOCKS - 1))]
     wanted: list[dict[str, Any]] = [
@@ -143,14 +143,16 @@ def _filters(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(_filters())
-def test_a_search_at_once_is_that_of_the_ordinary_path(ways: Ways, wanted: dict[str, Any]) -> None:
+def test_a_search_at_once_is_that_of_the_ordinary_path(
+    ways: PathPair, wanted: dict[str, Any]
+) -> None:
     ways.renew()
     ways.both(logs(fromBlock="0x1", toBlock="0x1"))
     short, long = ways.both(logs(**wanted))
     assert short == long
 
 
-def test_batches_of_receipts_and_logs_are_answered_at_once(ways: Ways) -> None:
+def test_batches_of_receipts_and_logs_are_answered_at_once(ways: PathPair) -> None:
     names = block(ways, "0x4")["transactions"]
     ways.both(receipt(names[0]))
     ways.both(logs(fromBlock="0x1", toBlock="0x1"))
@@ -160,7 +162,7 @@ def test_batches_of_receipts_and_logs_are_answered_at_once(ways: Ways) -> None:
 
 
 def test_answers_are_counted_by_their_methods(chain: PreconfirmingChain) -> None:
-    ways, counters = Ways(Ledger(chain.store, clock=chain.clock), Settings()), CounterFile()
+    ways, counters = PathPair(Ledger(chain.store, clock=chain.clock), Settings()), CounterFile()
     meter = RequestMeter(counters, "main")
     fast_path = ways.ledger.open_fast_path(bounds(), meter)
     bodies = {

@@ -20,7 +20,7 @@ from support.chains.dev_chain import DevChain
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.payloads.bytecode import returning
 from support.servers.asking import request
-from support.servers.two_ways import LIMITS, Ways, bounds
+from support.servers.two_ways import LIMITS, PathPair, bounds
 from support.servers.wire import Wire, answer, endpoint_for, post
 
 PAYEE = f"0x{PAID.hex()}"
@@ -71,13 +71,13 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
         Settings(pending_by_number=True),
     ]
 )
-def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
-    found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
+def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[PathPair]:
+    found = PathPair(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
     found.scheduler.close()
 
 
-def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
+def test_usual_questions_never_reach_the_long_way(ways: PathPair) -> None:
     for tag, paid in (("latest", "0x1"), ("pending", "0xb")):
         found = ways.at_once(balance(block=tag))
         assert found is not None
@@ -167,7 +167,7 @@ _bodies = _requests() | st.builds(
 @given(_bodies, st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=2))
 @example(balance().decode(), [])
 def test_whatever_the_engine_answers_the_long_way_answers_too(
-    ways: Ways, text: str, changes: list[tuple[int, int]]
+    ways: PathPair, text: str, changes: list[tuple[int, int]]
 ) -> None:
     body = bytearray(text.encode())
     for place, byte in changes:
@@ -180,7 +180,7 @@ def test_whatever_the_engine_answers_the_long_way_answers_too(
 
 @given(_payloads, st.sampled_from(["latest", "pending"]))
 def test_simulations_have_the_same_bytes_on_both_ways(
-    ways: Ways, payload: dict[str, object], tag: str
+    ways: PathPair, payload: dict[str, object], tag: str
 ) -> None:
     body = request("eth_simulateV1", payload, tag)
     ways.renew()
@@ -189,7 +189,7 @@ def test_simulations_have_the_same_bytes_on_both_ways(
     assert short == long
 
 
-def test_short_simulations_never_reach_the_long_way_after_the_first(ways: Ways) -> None:
+def test_short_simulations_never_reach_the_long_way_after_the_first(ways: PathPair) -> None:
     """But only at the root, whose dialect has no state roots."""
     for tag in ("latest", "pending"):
         assert ways.at_once(simulation(tag)) is None
@@ -211,7 +211,7 @@ def test_short_simulations_never_reach_the_long_way_after_the_first(ways: Ways) 
     assert ways.asked == before + 3
 
 
-def test_simulations_of_many_calls_or_bytes_take_the_long_way(ways: Ways) -> None:
+def test_simulations_of_many_calls_or_bytes_take_the_long_way(ways: PathPair) -> None:
     many = THRESHOLDS.fast_simulated_calls
     for count in (1, many, many + 1):
         calls = request("eth_simulateV1", {"blockStateCalls": [{"calls": [{}] * count}]}, "latest")
@@ -225,7 +225,7 @@ def test_simulations_of_many_calls_or_bytes_take_the_long_way(ways: Ways) -> Non
         assert ways.at_once(request("eth_simulateV1", long, "latest")) is None
 
 
-def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> None:
+def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: PathPair) -> None:
     """The engine has no result until the ordinary path has set the snapshot of the commit."""
     assert ways.at_once(balance(block="pending")) is not None
     ways.both(block("pending"))
@@ -237,7 +237,9 @@ def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> N
     assert result(found) == "0x6f"
 
 
-def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(ways: Ways) -> None:
+def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(
+    ways: PathPair,
+) -> None:
     snapshot = ways.ledger.snapshot
     assert snapshot.pending is not None
     set_snapshot(ways.fast_path, snapshot, snapshot.deadline_ns)
@@ -245,7 +247,7 @@ def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(way
 
 
 def test_text_of_a_pending_block_is_refused_after_its_deadline(
-    chain: PreconfirmingChain, ways: Ways
+    chain: PreconfirmingChain, ways: PathPair
 ) -> None:
     """This happens if a batch that saw the block continues after another request saw it expire."""
     early = ways.ledger.view()
@@ -260,7 +262,7 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
     early.close()
 
 
-def test_long_blocks_go_the_long_way(ways: Ways) -> None:
+def test_long_blocks_go_the_long_way(ways: PathPair) -> None:
     view = ways.ledger.view()
     view.remember_block("latest", b'"' + b"x" * THRESHOLDS.fast_text_bytes + b'"', full=True)
     view.remember_block("safe", b'"safe"', full=True)
@@ -269,7 +271,7 @@ def test_long_blocks_go_the_long_way(ways: Ways) -> None:
 
 
 @pytest.mark.parametrize("count", [THRESHOLDS.fast_batch_items, THRESHOLDS.fast_batch_items + 1])
-def test_batches_go_the_long_way_beyond_a_number_of_items(ways: Ways, count: int) -> None:
+def test_batches_go_the_long_way_beyond_a_number_of_items(ways: PathPair, count: int) -> None:
     body = b"[" + b",".join([balance()] * count) + b"]"
     assert (ways.at_once(body) is not None) == (count <= THRESHOLDS.fast_batch_items)
 
@@ -289,7 +291,7 @@ def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
     return fast_path.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
 
 
-def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None:
+def test_only_a_whole_request_under_a_known_head_is_answered(ways: PathPair) -> None:
     whole = post(balance())
     assert ways.fast_path.answer(whole, b"") is None, "the head was not accepted before"
     ways.short.send(whole)
@@ -307,19 +309,19 @@ def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None
     assert ways.fast_path.answer(whole, b"") is None
 
 
-def test_head_that_closes_the_connection_is_not_known(ways: Ways) -> None:
+def test_head_that_closes_the_connection_is_not_known(ways: PathPair) -> None:
     whole = post(balance(), b"Connection: close")
     ways.short.send(whole)
     assert ways.fast_path.answer(whole, b"") is None
 
 
-def test_connection_that_drains_says_so(ways: Ways) -> None:
+def test_connection_that_drains_says_so(ways: PathPair) -> None:
     ways.short.send(post(balance()))
     ways.short.connection.drain()
     assert answer(ways.short.send(post(balance()))).headers["connection"] == "close"
 
 
-def test_answer_names_the_snapshot_and_the_origin(ways: Ways) -> None:
+def test_answer_names_the_snapshot_and_the_origin(ways: PathPair) -> None:
     for _ in range(2):
         found = answer(ways.short.send(post(balance(), b"Origin: https://app.example")))
         assert found.headers["foreblock-snapshot"].startswith("commit=")
@@ -335,13 +337,13 @@ def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
     assert fast_path.answer(b"head\r\n\r\n" + balance(), b"") is None
 
 
-def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
+def test_tag_must_be_one_that_is_answered(ways: PathPair) -> None:
     heads = ways.ledger.snapshot.heads
     with pytest.raises(InvalidArgument, match="latest or pending"):
         ways.fast_path.cache_block(heads, None, "safe", False, b"")
 
 
-def endpoint_at_eth(ways: Ways) -> HttpEndpoint:
+def endpoint_at_eth(ways: PathPair) -> HttpEndpoint:
     """An endpoint with the fast path that answers at a second path too."""
     other = endpoint_for(ways.answer, LIMITS, fast_path=ways.fast_path)
     other.handlers[b"/eth"] = ways.answer
@@ -349,7 +351,7 @@ def endpoint_at_eth(ways: Ways) -> HttpEndpoint:
     return other
 
 
-def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
+def test_engine_answers_at_every_path_alike(ways: PathPair) -> None:
     """The fast path has no paths for requests with the same result in all views."""
     wire = Wire(ways.answer, endpoint=endpoint_at_eth(ways))
     at_root = post(balance())
@@ -365,7 +367,7 @@ def test_latest_is_read_through_state_edits(
     tmp_path: Path, view: Literal["preconfirmed", "sealed"]
 ) -> None:
     chain = DevChain(tmp_path / "store", mining="automine")
-    ways = Ways(Ledger(chain.store, clock=chain.clock), Settings(dialect="ethereum", view=view))
+    ways = PathPair(Ledger(chain.store, clock=chain.clock), Settings(dialect="ethereum", view=view))
     who, code = b"\xab" * 20, bytes.fromhex("5f545f5260205ff3")  # returns its slot 0
     call = request("eth_call", {"to": f"0x{who.hex()}"}, "latest")
     for amount in (7, 8):

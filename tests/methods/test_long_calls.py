@@ -10,7 +10,7 @@ from foreblock.scheduling.scheduler import Scheduler
 from support.each_case import each_case
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import A0, A1, A2, Asker, asker, error, funded, request, word
-from support.servers.long_work import nearly_all_is_long
+from support.servers.long_work import treat_all_as_long
 from support.strategies.simulation_strategy import ODD, ODD_OVERRIDES, SLOTS
 
 METHODS = ("eth_call", "eth_estimateGas")
@@ -69,7 +69,7 @@ def test_answers_do_not_depend_on_the_way(
 ) -> None:
     body = request(method, *PARAMS[name])
     answers = [client.reply(body).body for client in (ethereum, preconf)]
-    with nearly_all_is_long():
+    with treat_all_as_long():
         assert [client.reply(body).body for client in (ethereum, preconf)] == answers
 
 
@@ -102,7 +102,7 @@ def test_accounts_that_are_there_twice_do_not_depend_on_the_way_either(
     given = b'{"%b":%b,%b,"%b":%b}' % (ACCOUNT, first, between, name, last)
     body = request(method, {"to": A1}, "latest", "overrides").replace(b'"overrides"', given)
     answer = preconf.reply(body).body
-    with nearly_all_is_long():
+    with treat_all_as_long():
         assert preconf.reply(body).body == answer
 
 
@@ -110,7 +110,7 @@ def test_accounts_that_are_there_twice_do_not_depend_on_the_way_either(
 def test_params_that_are_no_array_are_refused(preconf: Asker, method: str) -> None:
     body = request(method).replace(b"[]", b'{"x":"%b"}' % (b"y" * 99))
     answer = preconf.reply(body).body
-    with nearly_all_is_long():
+    with treat_all_as_long():
         assert preconf.reply(body).body == answer
     assert b"non-array args" in answer
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from foreblock.sequencer.predeploys import TOKEN
-from support.chains.paying_chain import ATTRIBUTES, GWEI, PayingChain, Ran, client_of, paying_chain
+from support.chains.paying_chain import (
+    ATTRIBUTES,
+    GWEI,
+    ExecutedTransaction,
+    PayingChain,
+    client_of,
+    paying_chain,
+)
 from support.payloads.bytecode import code
 from support.payloads.dev_state import BOB, CAROL
 from support.payloads.solidity import call_data
@@ -39,7 +46,7 @@ def client(chain: PayingChain) -> Iterator[Asker]:
         yield found
 
 
-def expected(ran: Ran, chain: PayingChain, block_hash: str) -> dict[str, Any]:
+def expected(ran: ExecutedTransaction, chain: PayingChain, block_hash: str) -> dict[str, Any]:
     """The receipt from the engine's outcome alone, without stored data."""
     earlier = [each for each in chain.ran if each.block == ran.block and each.place < ran.place]
     transaction, executed = ran.transaction, ran.executed

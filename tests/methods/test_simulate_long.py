@@ -10,14 +10,14 @@ import pytest
 from support.each_case import each_case
 from support.payloads.cases import read_case
 from support.servers.asking import A0, A1, A2, Asker, block, funded, request
-from support.servers.long_work import nearly_all_is_long
+from support.servers.long_work import treat_all_as_long
 from support.strategies.simulation_strategy import ODD, ODD_OVERRIDES, SLOTS
 
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Treat nearly everything as long."""
-    with monkeypatch.context() as patch, nearly_all_is_long():
+    with monkeypatch.context() as patch, treat_all_as_long():
         yield patch
 
 
@@ -79,7 +79,7 @@ PARAMS |= {
 def test_answers_do_not_depend_on_the_way(ethereum: Asker, preconf: Asker, name: str) -> None:
     body = request("eth_simulateV1", *PARAMS[name])
     answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]
-    with nearly_all_is_long():
+    with treat_all_as_long():
         assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
 
 

@@ -54,7 +54,7 @@ def try_package(package: Path, version: str) -> Times:
         try:
             dev = Dev(process)
             first = _ask(dev.main)
-            _look_at_the_page(dev.main, version)
+            check_page(dev.main, version)
         finally:
             process.send_signal(signal.SIGTERM)
             code = process.wait(PATIENCE)
@@ -73,7 +73,7 @@ def _ask(network: Network) -> float:
     return answered
 
 
-def _look_at_the_page(network: Network, version: str) -> None:
+def check_page(network: Network, version: str) -> None:
     """Check the page and its assets, which are files of the package, and the version in metrics."""
     for path, text in (
         ("/ui", "<html"),

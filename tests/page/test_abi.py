@@ -16,7 +16,7 @@ from support.browser.chromium import Browser
 from support.browser.tab import Tab, opened_tab
 from support.chains.dev_service import dev_service
 from support.each_case import each_case
-from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
+from support.servers.toy_endpoint import HttpRequest, ToyResponse, http_endpoint
 
 FILES = load_files()
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
@@ -41,14 +41,14 @@ def words(short: list[str]) -> str:
     return "".join(w[:-1].ljust(64, "0") if w.endswith("<") else w.rjust(64, "0") for w in short)
 
 
-def static(request: HttpRequest) -> Said:
+def static(request: HttpRequest) -> ToyResponse:
     """A file of the page; an empty page at any other path."""
     found = FILES.get(request.path.encode())
     if found is None or request.path == "/ui":
-        return Said(
+        return ToyResponse(
             body=b"<!doctype html><title>abi</title>", headers={"Content-Type": "text/html"}
         )
-    return Said(body=found.text, headers={"Content-Type": found.kind.decode()})
+    return ToyResponse(body=found.text, headers={"Content-Type": found.kind.decode()})
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ from support.servers.log_networks import Machine, dev, log, replica, running
 from support.servers.log_nodes import node
 from support.servers.log_services import tables
 from support.servers.nats_servers import NatsServer
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.waiting import PATIENCE, poll_until
 
 WRITES = "this node writes"
 REFUSED = "snapshot_unusable"
@@ -250,7 +250,7 @@ def test_a_node_that_waits_for_a_copy_can_be_stopped(tmp_path: Path, server: Nat
             waiting = Machine(replica(tmp_path / "none", server.url, snapshot_from=nobody))
             with capture_logs() as logs:
                 opening = asyncio.create_task(waiting.node.open())
-                await looked_until(lambda: [each["event"] for each in logs].count(REFUSED) > 1)
+                await poll_until(lambda: [each["event"] for each in logs].count(REFUSED) > 1)
             waiting.node.stop()
             await opening
             await waiting.node.close()

@@ -11,7 +11,7 @@ from foreblock.rpc.subscriptions import OpenSubscription, Sessions, new_id
 from foreblock.scheduling.reply import Client, Reply
 from support.servers.in_loop import in_loop, turns
 from support.servers.long_work import thresholds
-from support.servers.sessions import KeptChannel
+from support.servers.sessions import RecordingChannel
 
 
 class Toy:
@@ -50,7 +50,7 @@ def test_ids_are_quantities_that_nobody_guesses() -> None:
 
 @in_loop
 async def test_a_notification_names_its_method_and_its_subscription() -> None:
-    toy, channel = Toy(), KeptChannel()
+    toy, channel = Toy(), RecordingChannel()
     session = toy.sessions.open(toy.answer, channel)
     reply = session.receive(b"now")
     assert isinstance(reply, Reply)
@@ -64,7 +64,7 @@ async def test_a_notification_names_its_method_and_its_subscription() -> None:
 
 @in_loop
 async def test_it_starts_when_the_reply_was_handed_over() -> None:
-    toy, channel = Toy(), KeptChannel()
+    toy, channel = Toy(), RecordingChannel()
     session = toy.sessions.open(toy.answer, channel)
     session.receive(b"now")
     assert toy.started == []
@@ -87,7 +87,7 @@ async def test_it_starts_when_the_reply_was_handed_over() -> None:
 @in_loop
 async def test_what_ends_before_it_starts_does_not_start() -> None:
     toy = Toy()
-    channel, other = KeptChannel(), KeptChannel()
+    channel, other = RecordingChannel(), RecordingChannel()
     session = toy.sessions.open(toy.answer, channel)
     session.receive(b"now")
     toy.sessions.unsubscribe(channel.client, toy.made[0].id)
@@ -101,7 +101,7 @@ async def test_what_ends_before_it_starts_does_not_start() -> None:
 
 @in_loop
 async def test_the_end_of_a_connection_ends_its_subscriptions_once() -> None:
-    toy, channel, other = Toy(), KeptChannel(), KeptChannel()
+    toy, channel, other = Toy(), RecordingChannel(), RecordingChannel()
     session = toy.sessions.open(toy.answer, channel)
     toy.sessions.open(toy.answer, other).receive(b"now")
     session.receive(b"now")
@@ -117,7 +117,7 @@ async def test_the_end_of_a_connection_ends_its_subscriptions_once() -> None:
 
 @in_loop
 async def test_a_failure_closes_the_connection_with_the_reason() -> None:
-    toy, channel = Toy(), KeptChannel()
+    toy, channel = Toy(), RecordingChannel()
     session = toy.sessions.open(toy.answer, channel)
     session.receive(b"now")
     toy.made[0].fail("events were missed")
@@ -128,7 +128,7 @@ async def test_a_failure_closes_the_connection_with_the_reason() -> None:
 
 @in_loop
 async def test_limits_count_what_is_open() -> None:
-    toy, channel, other = Toy(most=2), KeptChannel(), KeptChannel()
+    toy, channel, other = Toy(most=2), RecordingChannel(), RecordingChannel()
     for each in (channel, other):
         toy.sessions.open(toy.answer, each)
     with thresholds(worker_subscriptions=3):
@@ -144,7 +144,7 @@ async def test_limits_count_what_is_open() -> None:
 
 @in_loop
 async def test_others_cannot_end_a_subscription() -> None:
-    toy, channel, other = Toy(), KeptChannel(), KeptChannel()
+    toy, channel, other = Toy(), RecordingChannel(), RecordingChannel()
     for each in (channel, other):
         toy.sessions.open(toy.answer, each)
     toy.subscribe(channel.client)

@@ -44,7 +44,7 @@ def test_request_that_has_begun_is_finished() -> None:
     request = post(b"body")
     wire.send(request[:30])
     drain(wire)
-    wire.pass_seconds(QUIET * 2)
+    wire.advance_seconds(QUIET * 2)
     assert not wire.over()
     found = answer(wire.send(request[30:]))
     assert (found.text, found.headers["connection"]) == ("<body>", "close")
@@ -56,7 +56,7 @@ def test_request_with_the_handler_is_finished() -> None:
         wire = Wire(lambda *_: future)
         wire.send(post())
         drain(wire)
-        wire.pass_seconds(QUIET * 2)
+        wire.advance_seconds(QUIET * 2)
         future.set_result(Reply(b"late"))
         await asyncio.sleep(0)
         found = answer(wire.out)
@@ -67,10 +67,10 @@ def test_request_with_the_handler_is_finished() -> None:
 
 def test_resting_connection_is_closed_after_a_moment() -> None:
     wire = Wire(echo)
-    wire.pass_seconds(60)
+    wire.advance_seconds(60)
     drain(wire)
-    wire.pass_seconds(QUIET - 0.1)
+    wire.advance_seconds(QUIET - 0.1)
     assert not wire.over()
-    wire.pass_seconds(0.1)
+    wire.advance_seconds(0.1)
     assert wire.over()
     assert wire.out == b""

@@ -58,15 +58,15 @@ def test_a_connection_tells_for_how_long_its_client_is_slow() -> None:
     wire.send(post())
     head = wire.connection.held - size
     assert 0 < head < 1000
-    wire.pass_seconds(1)
+    wire.advance_seconds(1)
     assert wire.connection.slow_seconds == 1
     wire.transport.client_takes(STEADY)
-    wire.pass_seconds(1)
+    wire.advance_seconds(1)
     assert wire.connection.slow_seconds == 0
     assert wire.connection.held == size + head - STEADY
     wire.transport.client_takes(STEADY - 1)
-    wire.pass_seconds(1)
-    wire.pass_seconds(1)
+    wire.advance_seconds(1)
+    wire.advance_seconds(1)
     assert wire.connection.slow_seconds == 2
     wire.transport.client_takes_all()
     assert (wire.connection.slow_seconds, wire.connection.held) == (0, 0)

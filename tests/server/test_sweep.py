@@ -15,9 +15,9 @@ SLACK = 1.1  # a connection is checked once a second
 
 def test_resting_connection_is_closed_without_an_answer() -> None:
     wire = Wire(echo, LIMITS)
-    wire.pass_seconds(LIMITS.idle_timeout - 0.1)
+    wire.advance_seconds(LIMITS.idle_timeout - 0.1)
     assert not wire.over()
-    wire.pass_seconds(SLACK)
+    wire.advance_seconds(SLACK)
     assert wire.over()
     assert wire.out == b""
 
@@ -25,9 +25,9 @@ def test_resting_connection_is_closed_without_an_answer() -> None:
 def test_each_request_gives_new_time_to_rest() -> None:
     wire = Wire(echo, LIMITS)
     for _ in range(4):  # the first on the slow path, the others on the fast path
-        wire.pass_seconds(LIMITS.idle_timeout * 0.7)
+        wire.advance_seconds(LIMITS.idle_timeout * 0.7)
         assert answer(wire.send(post())).status == 200
-    wire.pass_seconds(LIMITS.idle_timeout + SLACK)
+    wire.advance_seconds(LIMITS.idle_timeout + SLACK)
     assert wire.over()
 
 
@@ -39,9 +39,9 @@ def test_each_request_gives_new_time_to_rest() -> None:
 def test_request_that_does_not_arrive_is_given_up(beginning: bytes, seconds: float) -> None:
     wire = Wire(echo, LIMITS)
     assert wire.send(beginning) == b""
-    wire.pass_seconds(seconds - 0.1)
+    wire.advance_seconds(seconds - 0.1)
     assert not wire.over()
-    wire.pass_seconds(SLACK)
+    wire.advance_seconds(SLACK)
     assert answer(wire.out).status == 408
     assert wire.over()
 
@@ -50,8 +50,8 @@ def test_dripping_a_head_gains_no_time() -> None:
     wire = Wire(echo, LIMITS)
     for byte in post()[:35]:
         wire.send(bytes([byte]))
-        wire.pass_seconds(0.1)
-    wire.pass_seconds(SLACK)
+        wire.advance_seconds(0.1)
+    wire.advance_seconds(SLACK)
     assert answer(wire.out).status == 408
 
 
@@ -60,8 +60,8 @@ def test_dripping_a_body_gains_no_time() -> None:
     wire.send(post(b"x" * 100)[:-100])
     for _ in range(55):
         wire.send(b"x")
-        wire.pass_seconds(0.1)
-    wire.pass_seconds(SLACK)
+        wire.advance_seconds(0.1)
+    wire.advance_seconds(SLACK)
     assert answer(wire.out).status == 408
 
 
@@ -70,12 +70,12 @@ def test_each_request_of_a_slow_client_has_its_own_time() -> None:
     request = post(b"body")
     for _ in range(4):
         wire.send(request[:20])
-        wire.pass_seconds(2)
+        wire.advance_seconds(2)
         wire.send(request[20:-1])
-        wire.pass_seconds(4)
+        wire.advance_seconds(4)
         # The rest, with the beginning of the next one in the same piece.
         assert answer(wire.send(request[-1:] + request[:1])).text == "<body>"
-        wire.pass_seconds(2)
+        wire.advance_seconds(2)
         assert answer(wire.send(request[1:])).text == "<body>"
 
 
@@ -83,9 +83,9 @@ def test_client_that_never_reads_is_dropped() -> None:
     wire = Wire(lambda *_: Reply(b"x" * 100_000), LIMITS)
     wire.transport.client_reads = False
     wire.send(post())
-    wire.pass_seconds(LIMITS.write_timeout - 0.1)
+    wire.advance_seconds(LIMITS.write_timeout - 0.1)
     assert not wire.transport.is_closing()
-    wire.pass_seconds(SLACK)
+    wire.advance_seconds(SLACK)
     assert wire.transport.aborted
 
 
@@ -104,7 +104,7 @@ def test_a_client_that_reads_slowly_and_steadily_is_served_to_the_end(
     """Even if that takes much longer than the timeout."""
     wire = slow_reader(40 * PORTION, *headers)
     for _ in range(40):
-        wire.pass_seconds(LIMITS.write_timeout * 0.6)
+        wire.advance_seconds(LIMITS.write_timeout * 0.6)
         wire.transport.client_takes(PORTION)
     assert wire.transport.stuck < PORTION
     wire.transport.client_takes_all()
@@ -119,9 +119,9 @@ def test_a_client_that_takes_a_few_bytes_now_and_then_is_dropped(
     wire = slow_reader(40 * PORTION, *headers)
     for _ in range(round(LIMITS.write_timeout) - 1):
         wire.transport.client_takes(1)
-        wire.pass_seconds(1)
+        wire.advance_seconds(1)
     assert not wire.transport.is_closing()
-    wire.pass_seconds(SLACK + 1)
+    wire.advance_seconds(SLACK + 1)
     assert wire.transport.aborted
 
 
@@ -129,10 +129,10 @@ def test_closing_waits_for_the_client_a_little() -> None:
     wire = Wire(echo, LIMITS)
     wire.send(post(b"{}", b"Connection: close"))
     assert wire.transport.ended
-    wire.pass_seconds(LINGER_SECONDS - 0.1)
+    wire.advance_seconds(LINGER_SECONDS - 0.1)
     assert not wire.transport.is_closing()
     wire.send(b"what is still on its way")
-    wire.pass_seconds(SLACK)
+    wire.advance_seconds(SLACK)
     assert wire.transport.is_closing()
     assert not wire.transport.aborted
 
@@ -141,9 +141,9 @@ def test_closing_waits_longer_while_the_client_still_reads() -> None:
     wire = Wire(lambda *_: Reply(b"x" * 100), LIMITS)
     wire.transport.client_reads = False
     wire.send(post(b"{}", b"Connection: close"))
-    wire.pass_seconds(LINGER_SECONDS + SLACK)
+    wire.advance_seconds(LINGER_SECONDS + SLACK)
     assert not wire.transport.is_closing()
-    wire.pass_seconds(LIMITS.write_timeout)
+    wire.advance_seconds(LIMITS.write_timeout)
     assert wire.transport.aborted
 
 
@@ -160,5 +160,5 @@ def test_date_follows_the_clock() -> None:
     wire = Wire(echo, endpoint=endpoint_for(echo, LIMITS, wall_clock=lambda: now[0]))
     assert answer(wire.send(post())).headers["date"] == "Thu, 01 Jan 1970 00:00:00 GMT"
     now[0] = 86400.0
-    wire.pass_seconds(1)
+    wire.advance_seconds(1)
     assert answer(wire.send(post())).headers["date"] == "Fri, 02 Jan 1970 00:00:00 GMT"

@@ -226,11 +226,11 @@ async def test_a_client_that_stops_reading_is_closed_in_time() -> None:
     wire.transport.client_reads = False
     wire.session.channel.send(b"x")
     await turns()
-    wire.pass_seconds(29)
+    wire.advance_seconds(29)
     assert wire.close_of() is None
-    wire.pass_seconds(2)
+    wire.advance_seconds(2)
     assert wire.close_of() == (1008, "too slow: messages are piling up")
-    wire.pass_seconds(31)
+    wire.advance_seconds(31)
     assert wire.transport.aborted
 
 
@@ -262,7 +262,7 @@ def test_ends_have_a_code_and_a_reason(data: bytes, code: int, reason: str) -> N
         wire.say(masked(b"ignored"))
         await turns()
         assert (wire.session.received, wire.session.ends) == ([], 1)
-        wire.pass_seconds(3)
+        wire.advance_seconds(3)
         assert (wire.transport.closed, wire.ticker.count) == (True, 0)
 
     asyncio.run(talk())
@@ -276,7 +276,7 @@ async def test_what_comes_after_the_end_is_read_for_a_while_only() -> None:
     assert wire.transport.is_reading(), "unread input would reset the connection"
     wire.say(b"x")
     assert not wire.transport.is_reading()
-    wire.pass_seconds(3)
+    wire.advance_seconds(3)
     assert wire.transport.closed
 
 
@@ -285,7 +285,7 @@ async def test_twenty_pings_a_second_are_not_too_many() -> None:
     wire = WebSocketWire()
     for _ in range(5):
         wire.say(masked(b"", 9) * 20)
-        wire.pass_seconds(1)
+        wire.advance_seconds(1)
     assert len(wire.frames()) == 100
     assert not wire.over()
 
@@ -381,15 +381,15 @@ TIMES = WebSocketLimits(ping_interval=30, ping_timeout=20, idle_timeout=100)
 @in_loop
 async def test_a_silent_client_gets_a_ping_and_is_closed_without_an_answer() -> None:
     wire = WebSocketWire(websocket=TIMES)
-    wire.pass_seconds(29)
+    wire.advance_seconds(29)
     assert wire.frames() == []
-    wire.pass_seconds(2)
+    wire.advance_seconds(2)
     await turns()
     (ping,) = wire.frames()
     assert ping.opcode is Opcode.PING
-    wire.pass_seconds(18)
+    wire.advance_seconds(18)
     assert wire.close_of() is None
-    wire.pass_seconds(3)
+    wire.advance_seconds(3)
     assert wire.close_of() == (1008, "no response to a ping")
 
 
@@ -397,16 +397,16 @@ async def test_a_silent_client_gets_a_ping_and_is_closed_without_an_answer() -> 
 async def test_a_client_that_answers_pings_stays_until_it_is_idle_for_too_long() -> None:
     wire = WebSocketWire(websocket=TIMES)
     for _ in range(3):
-        wire.pass_seconds(31)
+        wire.advance_seconds(31)
         wire.say(masked(b"", 10))
         assert wire.close_of() is None
     wire.session.channel.send(b"news")
     await turns()
     for _ in range(3):
-        wire.pass_seconds(31)
+        wire.advance_seconds(31)
         wire.say(masked(b"", 10))
         assert wire.close_of() is None
-    wire.pass_seconds(10)
+    wire.advance_seconds(10)
     assert wire.close_of() == (1001, "idle for too long")
 
 
@@ -415,7 +415,7 @@ async def test_a_waiting_request_is_not_idle() -> None:
     wire = WebSocketWire(websocket=TIMES)
     wire.ask(b"slow")
     for _ in range(5):
-        wire.pass_seconds(31)
+        wire.advance_seconds(31)
         wire.say(masked(b"", 10))
     assert wire.close_of() is None
     wire.session.finish()
@@ -429,10 +429,10 @@ def test_a_message_must_arrive_in_time(begun: bytes) -> None:
         wire = WebSocketWire(ServerLimits(body_timeout=10.0))
         wire.say(begun)
         for _ in range(9):
-            wire.pass_seconds(1)
+            wire.advance_seconds(1)
             wire.say(masked(b"", 10) if len(begun) > 3 else b"")
         assert wire.close_of() is None
-        wire.pass_seconds(3)
+        wire.advance_seconds(3)
         assert wire.close_of() == (1008, "message not received in time")
 
     asyncio.run(talk())
@@ -444,7 +444,7 @@ async def test_many_messages_are_not_one_that_is_late() -> None:
     whole = masked(b"hello")
     wire.say(whole[:3])
     for _ in range(30):
-        wire.pass_seconds(1)
+        wire.advance_seconds(1)
         wire.say(whole[3:] + whole[:3])
     assert len(wire.texts()) == 30
 
@@ -457,12 +457,12 @@ async def test_draining_answers_what_waits_and_says_so() -> None:
         each.ticker.shorten_timeouts(1.0)
         each.connection.drain()
     wire.ask(b"last")
-    wire.pass_seconds(1)
-    idle.pass_seconds(0.1)
+    wire.advance_seconds(1)
+    idle.advance_seconds(0.1)
     assert idle.close_of() == (1001, "the service is stopping")
     assert wire.texts() == ["<last>"]
     wire.session.finish()
     await turns()
-    wire.pass_seconds(0.1)
+    wire.advance_seconds(0.1)
     assert [bytes(each.data) for each in wire.frames()][:1] == [b"<slow>"]
     assert wire.close_of() == (1001, "the service is stopping")

@@ -53,7 +53,7 @@ def test_any_bytes_are_answered_or_end_the_connection(pieces: list[bytes], reads
         for piece in pieces:
             wire.say(piece)
             await turns()
-            wire.pass_seconds(1)
+            wire.advance_seconds(1)
         if not reads:
             wire.transport.client_takes_all()
             await turns()
@@ -67,7 +67,7 @@ def test_any_bytes_are_answered_or_end_the_connection(pieces: list[bytes], reads
             for waiting in late:
                 waiting.set_result(Reply(b"late"))
             await turns()
-        wire.pass_seconds(200)
+        wire.advance_seconds(200)
         assert wire.over(), "nothing stays for ever without a word"
         wire.transport.close()
         await turns()

@@ -21,7 +21,7 @@ from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
 from support.payloads.solidity import call_data
 from support.servers.asking import ANYBODY, request
-from support.servers.two_ways import Ways
+from support.servers.two_ways import PathPair
 
 OPTIONS = Settings(dialect="ethereum")
 NETWORK = Network(name="main", data="none", source="dev", dev=ChainSettings())
@@ -57,7 +57,7 @@ class Printed:
     def __init__(self, folder: Path) -> None:
         self.chain = DevChain(folder / "store", mining="automine")
         ledger = Ledger(self.chain.store, clock=self.chain.clock)
-        self.ways, self.link = Ways(ledger, OPTIONS), Link()
+        self.ways, self.link = PathPair(ledger, OPTIONS), Link()
         self.requests = PrintedRequests(ledger, NETWORK, self.link)  # type: ignore[arg-type]
         self.requests.add(self.ways.service.methods, OPTIONS, self.ways.scheduler)
         self.requests.refresh()

@@ -17,7 +17,7 @@ from foreblock.types import keccak256
 from foreblock.upstream.http import HttpReply
 from support.each_case import each_case
 from support.servers.toy_endpoint import ToyError, toy_endpoint
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 RAW = b"\x02transaction"
 HASH = f"0x{keccak256(RAW).hex()}"
@@ -194,7 +194,7 @@ def test_real_endpoint_takes_and_refuses() -> None:
         forwarding = TransactionForwarding("main", f"{url}/{KEY}", DrivenClock())
         for number in (1, 2):
             forwarding.submit(BusRequest(submit(number), worker.respond))
-            await looked_until(partial(has_said, 2 * number))
+            await poll_until(partial(has_said, 2 * number))
         await forwarding.close()
 
     with toy_endpoint({"eth_sendRawTransaction": send}) as url:

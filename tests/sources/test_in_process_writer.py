@@ -10,7 +10,7 @@ from foreblock.bus.messages import Committed, NextNonce, Result
 from foreblock.errors import RefusedCommand, RejectedTransaction
 from support.chains.network_stage import ALICE, Stage
 from support.chains.sequencing import transfer
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 
 def at_rest(
@@ -26,9 +26,9 @@ def at_rest(
         stage.source.short = True
         stage.writer.serve_here(lambda: stage.said.append(Result(0, "forgotten")))
         running = asyncio.create_task(stage.writer.run())
-        await looked_until(lambda: stage.writer.is_at_rest)
+        await poll_until(lambda: stage.writer.is_at_rest)
         scene(stage)
-        await looked_until(lambda: until(stage))
+        await poll_until(lambda: until(stage))
         if stops:
             stage.writer.stop()
         try:
@@ -136,9 +136,9 @@ def test_what_is_due_sooner_after_something_done_at_once_is_done_in_time() -> No
         stage = Stage()
         stage.source.short = True
         running = asyncio.create_task(stage.writer.run())
-        await looked_until(lambda: stage.writer.is_at_rest)
+        await poll_until(lambda: stage.writer.is_at_rest)
         stage.writer.try_submit(transfer(0, 0), may_replace=True)  # which makes a tick due
-        await looked_until(lambda: stage.source.ticks > 0)
+        await poll_until(lambda: stage.source.ticks > 0)
         stage.writer.stop()
         await running
         await stage.writer.close()

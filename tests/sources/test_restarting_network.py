@@ -33,7 +33,7 @@ from foreblock.errors import (
 from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.status.network_status import CanonicalStatus, SourceStatus
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.waiting import PATIENCE, poll_until
 
 FULL = StoreFull(1)
 HINT = NextNonce("a", b"", 1)
@@ -112,7 +112,7 @@ class Stage:
 
     async def run(self, until: Callable[[], bool]) -> None:
         running = asyncio.create_task(self.kept.run())
-        await looked_until(until)
+        await poll_until(until)
         async with asyncio.timeout(PATIENCE):
             self.kept.stop()
             await running

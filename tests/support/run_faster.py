@@ -52,7 +52,7 @@ def keep_files_in_memory() -> None:
             os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
-def freeze_what_is_left() -> None:
+def freeze_survivors() -> None:
     """Exclude objects that survive a collection, or a file of tests, from garbage collection.
 
     Otherwise each full collection traverses all of them, and many tests request one.
@@ -61,7 +61,7 @@ def freeze_what_is_left() -> None:
     gc.freeze()
 
 
-def derive_seeds_once() -> None:
+def cache_seeds() -> None:
     """Cache the seeds of mnemonics: each takes 2,048 rounds, and most dev chains share one."""
     mnemonic.seed_of = cache(mnemonic.seed_of)
 

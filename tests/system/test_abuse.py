@@ -22,7 +22,7 @@ from foreblock.bench.rpc.peers import family, resident_bytes
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 from support.each_case import sampled
-from support.servers.dev_processes import children, loop_seconds_between
+from support.servers.dev_processes import children, median_loop_seconds
 from support.servers.waiting import PATIENCE
 
 MEBI = 2**20
@@ -60,7 +60,7 @@ def held_up(service: RunningService, count: int) -> float:
     def ask() -> None:
         assert json.loads(connection.exchange(BALANCE).body)["result"] == "0x0"
 
-    found = loop_seconds_between(worker, ask, count)
+    found = median_loop_seconds(worker, ask, count)
     connection.close()
     return found
 

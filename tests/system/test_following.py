@@ -23,7 +23,7 @@ from foreblock.feed.recording import Recorder, read_recording
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
-from support.payloads.signing import deposit_running
+from support.payloads.signing import deposit_with_code
 from support.servers.dev_processes import (
     PACKAGE,
     Dev,
@@ -157,7 +157,7 @@ KINDS = [
 def spoil(message: dict[str, Any], place: int) -> str:
     """The first message of a block, with an extremely slow deposit."""
     code, gas, gas_limit, gas_used = KINDS[place % len(KINDS)]
-    deposit = deposit_running(code, gas)
+    deposit = deposit_with_code(code, gas)
     message["payload_id"] = f"0x{place + 1:016x}"
     message["base"]["gas_limit"] = hex(gas_limit)
     diff = message["diff"]

@@ -14,7 +14,14 @@ import pytest
 from foreblock._engine import Message, sign_transaction
 from support.payloads.dev_state import ACCOUNTS
 from support.servers.dev_processes import Network, RpcError
-from support.servers.log_services import KEEP, Roamer, Service, come_level, service, tables
+from support.servers.log_services import (
+    KEEP,
+    RoamingClient,
+    Service,
+    read_log_to_end,
+    service,
+    tables,
+)
 from support.servers.nats_servers import NatsServer
 from support.servers.waiting import until
 
@@ -67,7 +74,7 @@ def pay(network: Network) -> tuple[str, int]:
 @pytest.mark.heavy
 def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> None:
     fleet = Fleet(tmp_path, nats)
-    with ExitStack() as opened, Roamer() as roamer:
+    with ExitStack() as opened, RoamingClient() as roamer:
         first = opened.enter_context(fleet.dev("a", "--takeover=0.5"))
         replica = opened.enter_context(fleet.replica("r"))
         roamer.networks = [first.network, replica.network]
@@ -113,7 +120,7 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
     assert not roamer.wrong
     stores = [tmp_path / "a" / "main", tmp_path / "b" / "main", tmp_path / "r"]
     for store in stores:
-        come_level(store, nats.url)
+        read_log_to_end(store, nats.url)
     one, *others = map(tables, stores)
     assert all(one[name] for name in ("flat", "codes", "sealed", "rows"))
     for other in others:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.servers.dev_processes import loop_seconds_between
+from support.servers.dev_processes import median_loop_seconds
 from support.servers.serving import Service, serving
 from support.servers.waiting import until
 from support.servers.wire import answers, post
@@ -23,7 +23,7 @@ def median_of_asking(service: Service, count: int) -> float:
         def ask() -> None:
             assert client.ask(b"x").text.endswith(":x")
 
-        return loop_seconds_between(worker, ask, count)
+        return median_loop_seconds(worker, ask, count)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from foreblock.follow.state_plan import RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
 from foreblock.upstream.budget import UnitBudget
 from support.each_case import each_case
-from support.servers.toy_endpoint import Said
+from support.servers.toy_endpoint import ToyResponse
 from support.upstreams.toy_node import TIP, ToyNode, toy_node
 
 RICH = 1_000_000.0
@@ -141,10 +141,18 @@ def test_overrides_that_have_no_effect_are_none() -> None:
 
 @each_case(
     "said",
-    [Said(status=500), Said(body=b"<html>"), Said(cut=5), Said(status=401), Said(body=b"{}")],
+    [
+        ToyResponse(status=500),
+        ToyResponse(body=b"<html>"),
+        ToyResponse(cut=5),
+        ToyResponse(status=401),
+        ToyResponse(body=b"{}"),
+    ],
     ids=str,
 )
-def test_what_is_no_endpoint_has_no_abilities(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_endpoint_has_no_abilities(
+    said: ToyResponse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(state_upstream, "PROBE_TRIES", 1)
     with pytest.raises(RefusedAnswer):
         probe(ToyNode(weather=lambda *_: said))

@@ -11,7 +11,13 @@ import pytest
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 from foreblock.upstream.rpc_client import Endpoint
 from support.each_case import each_case
-from support.servers.toy_endpoint import HttpRequest, Said, ToyError, http_endpoint, toy_endpoint
+from support.servers.toy_endpoint import (
+    HttpRequest,
+    ToyError,
+    ToyResponse,
+    http_endpoint,
+    toy_endpoint,
+)
 
 
 def fail(_: object) -> object:
@@ -36,10 +42,10 @@ def test_error_carries_code_message_and_data() -> None:
 def test_connection_is_kept() -> None:
     ports: list[int] = []
 
-    def answer(request: HttpRequest) -> Said:
+    def answer(request: HttpRequest) -> ToyResponse:
         ports.append(request.port)
         number = json.loads(request.body)["id"]
-        return Said(body=b'{"jsonrpc":"2.0","id":%d,"result":null}' % number)
+        return ToyResponse(body=b'{"jsonrpc":"2.0","id":%d,"result":null}' % number)
 
     with http_endpoint(answer) as url, Endpoint(url) as endpoint:
         endpoint.request("echo")

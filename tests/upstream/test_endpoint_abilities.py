@@ -30,8 +30,8 @@ from foreblock.upstream.budget import (
 from foreblock.upstream.endpoint import KEPT, ONLY_SECONDS, PROBE_SECONDS
 from foreblock.upstream.json_rpc import RefusalKind, retry_after
 from support.each_case import each_case
-from support.servers.toy_endpoint import Said
-from support.servers.waiting import PATIENCE, looked_until
+from support.servers.toy_endpoint import ToyResponse
+from support.servers.waiting import PATIENCE, poll_until
 from support.upstreams.fetching import (
     CALL,
     PROVEN,
@@ -77,10 +77,10 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         check(await fetch(fetcher, wanted), wanted)
         assert node.count("eth_getStorageValues") == 1, "nothing had failed"
-        node.weather = lambda number, _: Said(500) if number == node.bodies else None
+        node.weather = lambda number, _: ToyResponse(500) if number == node.bodies else None
         with pytest.raises(NoUpstream):
             await fetch(fetcher, wanted, seconds=0.1)
-        await looked_until(lambda: not fetcher.tasks)  # a pending request would seem very slow
+        await poll_until(lambda: not fetcher.tasks)  # a pending request would seem very slow
         node.weather = None
         clock.advance(int(1e9 * 2 * PROBE_AGAIN))
         check(await fetch(fetcher, wanted), wanted)
@@ -92,10 +92,10 @@ def test_abilities_are_found_out_again_some_time_after_a_failure() -> None:
 
 def test_a_rate_limit_says_nothing_about_what_an_endpoint_can_do() -> None:
     """The first two requests of every method are rejected, and then the whole probe once more."""
-    limited = Said(429, b"slow down", {"Retry-After": "0"})
+    limited = ToyResponse(429, b"slow down", {"Retry-After": "0"})
     seen: Counter[str] = Counter()
 
-    def weather(_: int, asked: Sequence[dict[str, Any]]) -> Said | None:
+    def weather(_: int, asked: Sequence[dict[str, Any]]) -> ToyResponse | None:
         method = f"{asked[0]['method']} {len(asked)}"
         seen[method] += 1
         return limited if seen[method] <= 2 else None
@@ -125,11 +125,11 @@ def test_failed_requests_of_later_probes_hide_no_ability() -> None:
     clock = DrivenClock()
     failing = "eth_getProof"
 
-    def weather(_: int, asked: Sequence[dict[str, Any]]) -> Said | None:
+    def weather(_: int, asked: Sequence[dict[str, Any]]) -> ToyResponse | None:
         if asked[0]["method"] != failing:
             return None
         clock.advance(int(1e9 * PROBE_SECONDS))  # so that it is not tried again
-        return Said(429, b"slow down", {"Retry-After": "0"})
+        return ToyResponse(429, b"slow down", {"Retry-After": "0"})
 
     async def test(fetcher: Fetcher, _nodes: list[ToyNode]) -> None:
         nonlocal failing
@@ -207,7 +207,7 @@ def test_all_are_probed_at_once_and_who_fails_is_named() -> None:
         assert refused.kind == RefusalKind.SERVER_FAILED
         assert fetcher.upstreams[1].capabilities is not None
 
-    fetching(test, ToyNode(weather=lambda *_: Said(500)), ToyNode())
+    fetching(test, ToyNode(weather=lambda *_: ToyResponse(500)), ToyNode())
 
 
 def test_units_in_a_url() -> None:

@@ -23,7 +23,7 @@ from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import ENOUGH, MOST_FAILURES
 from foreblock.upstream.json_rpc import RefusalKind
 from support.each_case import each_case
-from support.servers.toy_endpoint import Said
+from support.servers.toy_endpoint import ToyResponse
 from support.servers.waiting import PATIENCE, until
 from support.upstreams.fetching import (
     CALL,
@@ -114,10 +114,10 @@ def test_wants_of_one_moment_go_out_together() -> None:
 def test_a_key_that_is_on_its_way_is_not_asked_for_again() -> None:
     held, arrived, is_probed = threading.Event(), threading.Event(), threading.Event()
 
-    def weather(_: int, requests: list[dict[str, Any]]) -> Said | None:
+    def weather(_: int, requests: list[dict[str, Any]]) -> ToyResponse | None:
         if requests[0]["method"] == "eth_getProof" and is_probed.is_set():
             arrived.set()
-            return Said(holds=held)
+            return ToyResponse(holds=held)
         return None
 
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
@@ -272,7 +272,7 @@ def test_a_second_endpoint_is_asked_when_the_first_is_slow() -> None:
             await upstream.probe()
             for _ in range(ENOUGH):
                 upstream.durations.add(0.0)
-        running[0].weather = lambda *_: Said(holds=held)
+        running[0].weather = lambda *_: ToyResponse(holds=held)
         before = fetcher.upstreams[0].requests
         check(await fetch(fetcher))
         assert fetcher.upstreams[0].requests > before, "the first was asked first"
@@ -298,7 +298,7 @@ def test_who_is_always_too_slow_is_left_alone_for_a_while() -> None:
 
 
 def test_a_rate_limit_is_kept() -> None:
-    limited = Said(429, b"slow down", {"Retry-After": "7"})
+    limited = ToyResponse(429, b"slow down", {"Retry-After": "7"})
 
     async def alone(fetcher: Fetcher, running: list[ToyNode]) -> None:
         await fetcher.upstreams[0].probe()
@@ -328,7 +328,7 @@ def test_an_endpoint_that_fails_rests_and_is_tried_again() -> None:
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
         upstream, circuit = fetcher.upstreams[0], fetcher.upstreams[0].circuit
         await upstream.probe()
-        running[0].weather = lambda *_: Said(502, b"<html>")
+        running[0].weather = lambda *_: ToyResponse(502, b"<html>")
         for _ in range(MOST_FAILURES):
             assert not circuit.is_open
             with pytest.raises(RefusedAnswer, match="server failed: HTTP 502"):
@@ -351,19 +351,19 @@ def flipped(result: Any) -> Any:  # noqa: ANN401, JSON
     return {**result, "address": "0x" + B.hex()} if isinstance(result, dict) else result
 
 
-FAULTS: dict[RefusalKind, Said] = {
-    RefusalKind.SERVER_FAILED: Said(503, b"no"),
-    RefusalKind.FORBIDDEN: Said(403, b"no key"),
-    RefusalKind.RATE_LIMITED: Said(429, b""),
-    RefusalKind.HTML: Said(body=b"<html>please log in</html>"),
-    RefusalKind.NOT_JSON: Said(body=b"hello"),
-    RefusalKind.TRUNCATED: Said(body=b'{"jsonrpc":"2.0","id":1,"res'),
-    RefusalKind.UNREACHABLE: Said(cut=20),
-    RefusalKind.NOT_AN_ANSWER: Said(body=b'{"jsonrpc":"2.0","id":1}'),
-    RefusalKind.WRONG_ID: Said(body=b'{"jsonrpc":"2.0","id":77,"result":"0x0"}'),
-    RefusalKind.NULL: Said(body=b'{"jsonrpc":"2.0","id":1,"result":null}'),
-    RefusalKind.WRONG_SHAPE: Said(body=b'{"jsonrpc":"2.0","id":1,"result":7}'),
-    RefusalKind.ERROR: Said(
+FAULTS: dict[RefusalKind, ToyResponse] = {
+    RefusalKind.SERVER_FAILED: ToyResponse(503, b"no"),
+    RefusalKind.FORBIDDEN: ToyResponse(403, b"no key"),
+    RefusalKind.RATE_LIMITED: ToyResponse(429, b""),
+    RefusalKind.HTML: ToyResponse(body=b"<html>please log in</html>"),
+    RefusalKind.NOT_JSON: ToyResponse(body=b"hello"),
+    RefusalKind.TRUNCATED: ToyResponse(body=b'{"jsonrpc":"2.0","id":1,"res'),
+    RefusalKind.UNREACHABLE: ToyResponse(cut=20),
+    RefusalKind.NOT_AN_ANSWER: ToyResponse(body=b'{"jsonrpc":"2.0","id":1}'),
+    RefusalKind.WRONG_ID: ToyResponse(body=b'{"jsonrpc":"2.0","id":77,"result":"0x0"}'),
+    RefusalKind.NULL: ToyResponse(body=b'{"jsonrpc":"2.0","id":1,"result":null}'),
+    RefusalKind.WRONG_SHAPE: ToyResponse(body=b'{"jsonrpc":"2.0","id":1,"result":7}'),
+    RefusalKind.ERROR: ToyResponse(
         body=b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"oh"}}'
     ),
 }
@@ -419,7 +419,12 @@ def test_secrets_of_urls_are_nowhere() -> None:
     secret = "Sx7fGh2kLmPq9"  # noqa: S105, of nothing
     echo = f"invalid key {secret} for /v2/{secret}".encode()
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"%b"}}' % echo
-    faults = [Said(body=body), Said(403, echo), Said(body=b"<" + echo), Said(cut=1)]
+    faults = [
+        ToyResponse(body=body),
+        ToyResponse(403, echo),
+        ToyResponse(body=b"<" + echo),
+        ToyResponse(cut=1),
+    ]
     texts = []
 
     async def test(fetcher: Fetcher, running: list[ToyNode]) -> None:
@@ -443,7 +448,7 @@ def test_any_weather_brings_right_values_or_an_error() -> None:
     chance = Random(19)
     faults = [said for kind, said in FAULTS.items() if kind != RefusalKind.RATE_LIMITED]
 
-    def weather(_: int, requests: list[dict[str, Any]]) -> Said | None:
+    def weather(_: int, requests: list[dict[str, Any]]) -> ToyResponse | None:
         if requests[0]["method"] in ("eth_chainId", "web3_clientVersion"):
             return None
         return chance.choice(faults) if chance.random() < 0.3 else None

@@ -27,7 +27,7 @@ from foreblock.upstream.http import LONGEST_ANSWER, MOST_VALUES
 from foreblock.upstream.rpc_client import DEEPEST, Endpoint
 from support.each_case import each_case
 from support.servers.in_loop import run, until
-from support.servers.toy_endpoint import HttpRequest, Said, block_json, grow, http_endpoint
+from support.servers.toy_endpoint import HttpRequest, ToyResponse, block_json, grow, http_endpoint
 from support.servers.waiting import PATIENCE
 
 GOOD = grow(None, 1)[0]
@@ -93,11 +93,11 @@ class Mood:
 def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
     mood = Mood(answer)
 
-    def reply(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> ToyResponse:
         good = result(json.dumps(block_json(GOOD)).encode())
         body = good if mood.answer is None else mood.answer
         number = json.loads(request.body)["id"]
-        return Said(body=body.replace(b"ID", str(number).encode()))
+        return ToyResponse(body=body.replace(b"ID", str(number).encode()))
 
     with http_endpoint(reply) as url:
         yield mood, url

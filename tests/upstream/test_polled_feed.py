@@ -25,7 +25,7 @@ from foreblock.upstream.polled_feed import (
 from support.each_case import each_case
 from support.servers.dev_processes import Network, dev_chain
 from support.servers.in_loop import until
-from support.servers.toy_endpoint import Said
+from support.servers.toy_endpoint import ToyResponse
 from support.servers.waiting import PATIENCE
 from support.upstreams.fetching import CALL
 from support.upstreams.toy_node import ToyNode, toy_node
@@ -93,7 +93,7 @@ def test_a_polled_feed_says_what_is_wrong() -> None:
         await asyncio.wait([polling])
         return feed
 
-    with toy_node(ToyNode(weather=lambda *_: Said(503)), "/v2/secretsecret") as node:
+    with toy_node(ToyNode(weather=lambda *_: ToyResponse(503)), "/v2/secretsecret") as node:
         feed = asyncio.run(run(node))
     assert not feed.connected
     assert "server failed: HTTP 503" in feed.last_error

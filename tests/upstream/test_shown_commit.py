@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foreblock.errors import NotAnAnswer
 from foreblock.upstream.rpc_client import TRIES, Endpoint, ShownCommit, pause_before_next
 from support.each_case import each_case
-from support.servers.toy_endpoint import HttpRequest, Said, http_endpoint
+from support.servers.toy_endpoint import HttpRequest, ToyResponse, http_endpoint
 
 BEHIND = "commit {} is not here yet, this instance is at {}\n"
 
@@ -39,10 +39,10 @@ class Balanced:
 
 @contextmanager
 def serving(balanced: Balanced) -> Iterator[str]:
-    def reply(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> ToyResponse:
         number = request.body.decode().partition('"id": ')[2].partition(",")[0]
         status, headers, text = balanced.answer(request.headers["Foreblock-Min-Commit"])
-        return Said(status, text.replace("{}", number).encode(), headers)
+        return ToyResponse(status, text.replace("{}", number).encode(), headers)
 
     with http_endpoint(reply) as url:
         yield url

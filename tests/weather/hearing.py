@@ -12,7 +12,7 @@ from checker.journal import JournalWriter
 from checker.messages import read_message
 
 
-class Hearing:
+class FeedRecorder:
     """Listens in a separate thread, from the first flashblock of the current block on."""
 
     def __init__(self, url: str, journal: Path) -> None:

@@ -24,7 +24,7 @@ SECOND_NS = 10**9
 OPTIONS = CanonicalOptions()
 
 
-class Looking:
+class PollingSource:
     """Polls one chain for another."""
 
     def __init__(self, source: SourceChain, now: Callable[[], int], first_ns: int) -> None:

@@ -16,7 +16,7 @@ from support.servers.dev_processes import Following, children, dev_chain, follow
 from support.servers.waiting import PATIENCE, until
 from weather.convergence import Lateness, lateness
 from weather.faults import Bound, words
-from weather.hearing import Hearing
+from weather.hearing import FeedRecorder
 from weather.killing import kill_again_and_again
 from weather.recording import SourceRecorder
 from weather.watching import Watcher
@@ -121,7 +121,7 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
             f"--seed={options.seed}", *_faults(phase),
         ) as dev,
         SourceRecorder(data / "main", journal) as recorder,
-        Hearing(dev.main.feed, journal),
+        FeedRecorder(dev.main.feed, journal),
         following(
             data / "main" / "genesis.json", folder / "followed", dev.main.feed, workers=WORKERS,
             canonical=dev.main.url if phase.canonical else "", options=("--pending-nonce=state",),

@@ -25,7 +25,7 @@ from foreblock.ledger.storage.partials import empty_tail_of, last_index_of
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock, FlashblockId
 
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 
 class SourceRecorder:
@@ -66,7 +66,7 @@ class SourceRecorder:
 
     def _record(self) -> None:
         try:
-            while not self._stop.wait(LOOK_SECONDS):
+            while not self._stop.wait(POLL_SECONDS):
                 with self._store.view() as view:
                     self._look(view)
         except BaseException as why:  # noqa: BLE001, whoever waits for the thread is told

@@ -31,7 +31,7 @@ from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.status.network_status import MessageStatus
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from weather.convergence import Lateness, lateness
-from weather.looking import Looking
+from weather.looking import PollingSource
 from weather.source_chain import Published, SourceChain
 
 TRANSIT_NS = 2 * MS  # of a message, and of a response of the canonical source
@@ -66,7 +66,7 @@ class Weather:
         self._chance = Random(seed)
         now = self.clock.monotonic_ns
         first_ns = now() + self._chance.randrange(SECOND)
-        self._looking = Looking(self._source, now, first_ns) if canonical else None
+        self._looking = PollingSource(self._source, now, first_ns) if canonical else None
         self._pins: list[str] = []
         # Messages in transit, by their time of arrival.
         self._order = itertools.count()

@@ -9,7 +9,7 @@ from checker.http_client import Client
 from checker.journal import JournalWriter
 from support.servers.dev_processes import Network
 
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 READY_SECONDS = 0.5
 
 
@@ -45,7 +45,7 @@ class Watcher:
             Client(self._network.url, "watcher") as client,
             JournalWriter(self._journal, "watcher") as journal,
         ):
-            while not self._stop.wait(LOOK_SECONDS):
+            while not self._stop.wait(POLL_SECONDS):
                 journal.exchange(client.ask([("eth_blockNumber", [])]))
 
     def _watch_readiness(self) -> None:

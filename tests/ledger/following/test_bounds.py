@@ -19,7 +19,7 @@ from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth
 from support.chains.partial_following import PartialFollowing
 from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
-from support.payloads.signing import deposit_running
+from support.payloads.signing import deposit_with_code
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 LIMIT = 30_000_000  # of every block of the truth
@@ -69,7 +69,7 @@ def test_a_gas_limit_far_above_the_parents_is_refused_before_anything_runs(
 ) -> None:
     built = truth.job("honest", PLAN)
     bad = with_deposit(
-        built.messages[0], deposit_running(loop(), FAR), gas_limit=2 * LIMIT + 1, gas_used=100_000
+        built.messages[0], deposit_with_code(loop(), FAR), gas_limit=2 * LIMIT + 1, gas_used=100_000
     )
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
@@ -82,7 +82,7 @@ def test_what_spends_more_gas_than_it_says_is_stopped(
     truth: Truth, following: Following, code: bytes
 ) -> None:
     built = truth.job("honest", PLAN)
-    deposit = deposit_running(code, LIMIT)
+    deposit = deposit_with_code(code, LIMIT)
     bad = with_deposit(built.messages[0], deposit, gas_limit=2 * LIMIT, gas_used=100_000)
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
@@ -95,7 +95,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
 ) -> None:
     """It claims all its gas, and less than the limit of the chain."""
     built = truth.job("honest", PLAN)
-    deposit = deposit_running(P256_LOOP, LIMIT - 500_000)
+    deposit = deposit_with_code(P256_LOOP, LIMIT - 500_000)
     bad = with_deposit(built.messages[0], deposit, gas_limit=LIMIT, gas_used=LIMIT)
     following.receive(bad, feed="bad")
     assert "transactions[1] takes more time than it may" in str(following.follower.last_error)
@@ -108,7 +108,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
 def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
     """All gas of the block is in its first flashblock, as in the bounds."""
     following = Following(tmp_path / "other")
-    built = truth.job("full", [[], [(0, 2)]], upgrades=[deposit_running(loop(), LIMIT - 500_000)])
+    built = truth.job("full", [[], [(0, 2)]], upgrades=[deposit_with_code(loop(), LIMIT - 500_000)])
     following.hear(*built.messages)
     assert following.pending == (1, 1)
     following.close()
@@ -144,7 +144,7 @@ class Runs:
         self.step_ns = step_ns
         self.runs = BoundedRuns(self.clock, SECONDS)
         self.honest = truth.job("honest", PLAN).messages[0]
-        deposit = deposit_running(loop(), LIMIT - 500_000)
+        deposit = deposit_with_code(loop(), LIMIT - 500_000)
         self.bad = with_deposit(self.honest, deposit, gas_limit=LIMIT, gas_used=100_000)
 
     def verdict(self, message: Flashblock, feed: str) -> str:
@@ -206,7 +206,7 @@ def test_a_canonical_block_that_spends_more_than_it_says_is_stopped(
     truth: Truth, following: Following
 ) -> None:
     built = truth.job("honest", PLAN)
-    following.canonical(lying(built.blocks[-1], deposit_running(loop(), LIMIT - 500_000)))
+    following.canonical(lying(built.blocks[-1], deposit_with_code(loop(), LIMIT - 500_000)))
     assert following.follower.counters["CanonicalDiverged"] == 1
     assert "gas used: expected" in str(following.follower.last_error)
     go_on(truth, following, built)
@@ -228,7 +228,7 @@ def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
     truth: Truth, following: Following
 ) -> None:
     """On any machine: each try has twice the time."""
-    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_running(P256_LOOP, 2_000_000)])
+    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_with_code(P256_LOOP, 2_000_000)])
     block = truth.seal(built)
     following.canonical(block)
     assert following.follower.counters["CanonicalOverrun"] == 1
@@ -256,7 +256,7 @@ def partial(tmp_path: Path, truth: Truth) -> Iterator[PartialFollowing]:
 
 def heavy(message: Flashblock, gas: int = LIMIT - 500_000) -> Flashblock:
     """The message with a deposit that runs for long without any effect."""
-    deposit = deposit_running(P256_LOOP, gas)
+    deposit = deposit_with_code(P256_LOOP, gas)
     return with_deposit(message, deposit, gas_limit=LIMIT, gas_used=LIMIT)
 
 
@@ -315,7 +315,7 @@ def test_a_canonical_block_is_stopped_before_its_state_is_known(
     truth: Truth, partial: PartialFollowing
 ) -> None:
     built = truth.job("honest", PLAN)
-    block = lying(built.blocks[-1], deposit_running(P256_LOOP, LIMIT - 500_000))
+    block = lying(built.blocks[-1], deposit_with_code(P256_LOOP, LIMIT - 500_000))
     header = block.header.replace(gas_used=LIMIT)
     partial.follower.canonical(Block(header, block.transactions, (), ()))
     assert partial.counted("CanonicalOverrun") == 1
@@ -327,7 +327,7 @@ def test_a_canonical_block_is_stopped_before_its_state_is_known(
 def test_all_tries_of_a_canonical_block_share_one_allowance(
     truth: Truth, partial: PartialFollowing
 ) -> None:
-    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_running(P256_LOOP, HALF)])
+    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_with_code(P256_LOOP, HALF)])
     block = truth.seal(built)
     partial.follower.canonical(block)
     assert partial.follower.take_wanted()

@@ -96,7 +96,7 @@ def deliver(
     ]
 
 
-class Looker:
+class StoreChecker:
     """Checks a store after every message, and remembers everything it has seen."""
 
     def __init__(self, following: Following, truth: Truth) -> None:
@@ -185,7 +185,7 @@ def follow(
     truth = Truth(folder / "truth", linked=weather.linked)
     delivery = deliver(sequence(truth, weather, chance), weather, chance)
     following = Following(folder / "followed")
-    looker = Looker(following, truth)
+    looker = StoreChecker(following, truth)
     for message in delivery:
         following.receive(message)
         looker.look()
@@ -272,7 +272,7 @@ def test_lost_message_without_canonical_freezes_honestly(tmp_path: Path, lost: i
     """Every later block has an unknown ancestor: this is reported, and pending expires."""
     truth = Truth(tmp_path / "truth")
     following = Following(tmp_path / "followed")
-    looker = Looker(following, truth)
+    looker = StoreChecker(following, truth)
     jobs: list[Built] = []
     for height in range(1, 9):
         jobs.append(truth.job(f"{height}p", [[], [(0, height)], [(1, 2)], [(2, 3)]]))

@@ -51,7 +51,7 @@ class Truth(NamedTuple):
     code: bytes  # of the contract created by transaction 4
 
 
-class Teller:
+class ChainWithExpectations:
     """Extends a chain, and records the expected values."""
 
     def __init__(self, chain: PreconfirmingChain) -> None:
@@ -136,7 +136,7 @@ def follow_up(chain: PreconfirmingChain) -> None:
 def test_state_at_each_pin_is_that_of_its_index_while_the_chain_goes_on(
     chain: PreconfirmingChain, ledger: Ledger, between: Callable[[PreconfirmingChain], None]
 ) -> None:
-    teller = Teller(chain)
+    teller = ChainWithExpectations(chain)
     steps: list[Callable[[], None]] = [
         teller.begin,
         lambda: teller.extend(pays=2),

@@ -99,7 +99,7 @@ class DevModel:
                     nonces[who] += 1
                     found = True
 
-    def wait_again(self, some: Sequence[Sent]) -> None:
+    def requeue(self, some: Sequence[Sent]) -> None:
         for each in some:
             self.waiting[each[:2]] = each
 
@@ -107,10 +107,10 @@ class DevModel:
         """Keep only blocks up to this one; transactions of others wait again or are lost."""
         given_up = [each for block in self.blocks[height:] for each in block]
         del self.blocks[height:]
-        self.wait_again(self.open)
+        self.requeue(self.open)
         self.open = []
         if not lost:
-            self.wait_again(given_up)
+            self.requeue(given_up)
         self.run()
 
     def seal(self, blocks: Sequence[Sequence[bytes]]) -> None:

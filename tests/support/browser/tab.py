@@ -58,7 +58,7 @@ class Tab:
                 case _:
                     pass
 
-    def forgive(self) -> None:
+    def clear_problems(self) -> None:
         """Clear problems that a test has caused on purpose."""
         with self._lock:
             self.problems.clear()

@@ -175,7 +175,7 @@ class DevWorld:
         if ran:
             self.open.append(ran)
 
-    def wait_again(self, some: Iterable[Change]) -> None:
+    def requeue(self, some: Iterable[Change]) -> None:
         self.waiting |= {each.key: each for each in some if isinstance(each, Sent)}
 
     def begin_anew(self) -> None:
@@ -189,7 +189,7 @@ class DevWorld:
         again = [each for each in changes if isinstance(each, Set)]
         if again:
             self.open.append(list(again))
-        self.wait_again(changes)
+        self.requeue(changes)
 
     def go_back(self, height: int, *, puts_back: bool = False, empty: int = 0) -> None:
         """Drop the blocks above this one and replace them by this many empty ones.
@@ -204,7 +204,7 @@ class DevWorld:
         if puts_back:
             self.take_up([*given_up, *unsealed])
         else:
-            self.wait_again(unsealed)
+            self.requeue(unsealed)
 
     def seal(self, hashes: Sequence[bytes]) -> None:
         """Record a sealed block with these transactions and all preceding state edits."""

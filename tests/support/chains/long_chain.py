@@ -135,7 +135,7 @@ class _Sender:
         )
         return sign_transaction(message, kind, CHAIN_ID, self._next(), SECRET).raw
 
-    def send_anywhere(self, to: str, value: int) -> bytes:
+    def send_without_chain_id(self, to: str, value: int) -> bytes:
         """A legacy transaction without a chain ID, as before EIP-155."""
         fields: list[Item] = [self._next(), GWEI, 150_000, _bytes(to), value, b""]
         parity, r, s = sign(int.from_bytes(SECRET), keccak256(rlp(fields)))
@@ -164,7 +164,7 @@ def _transactions(sender: _Sender, number: int) -> list[bytes]:
     """The transactions of a block: one that emits a log, and some of the types valid by then."""
     emit = number.to_bytes(32)
     if number == 1:
-        return [sender.send_anywhere(RICH, 1), sender.send_anywhere(EMITTER, 1)]
+        return [sender.send_without_chain_id(RICH, 1), sender.send_without_chain_id(EMITTER, 1)]
     found = [sender.send(0, EMITTER, 2, emit)]
     if number == CROWDED:
         return found + [sender.send(0, f"0x{9000 + at:040x}", at) for at in range(CROWD - 1)]

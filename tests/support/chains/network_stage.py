@@ -22,7 +22,7 @@ from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.types import Transaction
 from support.chains.sequencing import TERMS, Accounts
-from support.servers.waiting import looked_until
+from support.servers.waiting import poll_until
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
 NEVER = 1 << 62
@@ -150,7 +150,7 @@ class Stage:
     async def run(self, scene: Callable[["Stage"], object], until: Callable[[], bool]) -> None:
         running = asyncio.create_task(self.writer.run())
         scene(self)
-        await looked_until(until)
+        await poll_until(until)
         self.writer.stop()
         await running
         await self.writer.close()

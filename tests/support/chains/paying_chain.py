@@ -42,7 +42,7 @@ ATTRIBUTES: Final = Attributes()
 
 
 @dataclass(frozen=True)
-class Ran:
+class ExecutedTransaction:
     """A transaction and its outcome."""
 
     transaction: Transaction
@@ -65,7 +65,7 @@ class PayingChain:
         self.writer = LedgerWriter(self.store, self.clock)
         self.block: BlockInProgress | None = None
         self.attributes = attributes
-        self.ran: list[Ran] = []
+        self.ran: list[ExecutedTransaction] = []
         self._view = self.store.view()
         self._overlay = self._view.state(0).overlay()
         self._nonces: dict[int, int] = {}
@@ -99,7 +99,7 @@ class PayingChain:
             return self.writer.extend(self.block)
         return self.writer.seal_and_extend(former, parent, self.block)
 
-    def extend(self, *transactions: Transaction) -> list[Ran]:
+    def extend(self, *transactions: Transaction) -> list[ExecutedTransaction]:
         """Add the next index of the block, with these transactions."""
         assert self.block is not None, "begin it first"
         ran = [self._run(transaction) for transaction in transactions]
@@ -125,14 +125,14 @@ class PayingChain:
         self._nonces[who] = nonce + 1
         return sign_transaction(message, kind, CHAIN_ID, nonce, ACCOUNTS[who].secret)
 
-    def _run(self, transaction: Transaction) -> Ran:
+    def _run(self, transaction: Transaction) -> ExecutedTransaction:
         assert self.block is not None
         place = self.block.count
         (executed,) = self._overlay.transact(
             self._env(self.block), [transaction], gas_used=self.block.gas_used
         )
         self.block.run([transaction])
-        ran = Ran(transaction, executed, self.block.number, place)
+        ran = ExecutedTransaction(transaction, executed, self.block.number, place)
         self.ran.append(ran)
         return ran
 

@@ -18,7 +18,7 @@ from support.chains.following import Truth
 SOURCE = "u"
 
 
-def with_turned_bit(nodes: Sequence[bytes], at: int, bit: int) -> list[bytes]:
+def with_flipped_bit(nodes: Sequence[bytes], at: int, bit: int) -> list[bytes]:
     """Return the nodes of a proof with one bit turned; both numbers wrap around."""
     at, changed = at % len(nodes), list(nodes)
     node = bytearray(changed[at])
@@ -60,7 +60,7 @@ class FakeFetcher:
                     )
                 nodes = list(proof.account_nodes)
                 if self.turned is not None:
-                    nodes = with_turned_bit(nodes, *self.turned)
+                    nodes = with_flipped_bit(nodes, *self.turned)
                 values = [
                     ClaimedSlot(
                         slot, self.another.get((address, slot), value), tuple(self.forged or some)

@@ -107,7 +107,7 @@ SET_CODE = bytes.fromhex(
 )
 
 
-def deposit_running(code: bytes, gas: int) -> Transaction:
+def deposit_with_code(code: bytes, gas: int) -> Transaction:
     """A deposit that runs code as a creation; it needs no signature and no funds."""
     return deposit_transaction(
         source_hash=b"\7" * 32,

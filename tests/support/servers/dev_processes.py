@@ -320,7 +320,7 @@ def loop_seconds(process: int) -> float:
     return int(text.split()[0]) / 1e9
 
 
-def loop_seconds_between(process: int, ask: Callable[[], object], count: int) -> float:
+def median_loop_seconds(process: int, ask: Callable[[], object], count: int) -> float:
     """Return the median CPU time of the event loop per request, over this many requests."""
     times = []
     for _ in range(count):

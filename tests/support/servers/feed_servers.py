@@ -66,7 +66,7 @@ def frame(payload: bytes, opcode: int = 2, *, final: bool = True, length: int = 
     return head + b"\x7f" + size.to_bytes(8) + payload
 
 
-async def for_ever(reader: asyncio.StreamReader) -> None:
+async def receive_until_closed(reader: asyncio.StreamReader) -> None:
     """Receive until the client has disconnected."""
     while await reader.read(1 << 16):
         pass

@@ -24,7 +24,7 @@ from foreblock.log.position import LogPosition
 from foreblock.log.tail import LogTail, NextCommit
 from support.servers.dev_processes import Network, children, exchange, package_environment
 from support.servers.log_nodes import node
-from support.servers.waiting import LOOK_SECONDS, PATIENCE, until
+from support.servers.waiting import PATIENCE, POLL_SECONDS, until
 
 # Everything that a log makes equal; trie nodes and the heads, with a note, differ between stores.
 EQUAL_TABLES = ("flat", "deltas", "codes", "sealed", "partials", "rows", "trash")
@@ -113,7 +113,7 @@ def service(output: Path, *words: str) -> Iterator[Service]:
             process.wait(PATIENCE)
 
 
-class Roamer:
+class RoamingClient:
     """A client that sends requests to one endpoint after another, with the last seen commit as
     minimum.
     """
@@ -136,7 +136,7 @@ class Roamer:
         self._thread.join(PATIENCE)
 
     def _roam(self) -> None:
-        while not self._stopped.wait(LOOK_SECONDS):
+        while not self._stopped.wait(POLL_SECONDS):
             for network in tuple(self.networks):
                 self._ask(network.url)
 
@@ -154,7 +154,7 @@ class Roamer:
         self.answers += 1
 
 
-def come_level(data: Path, url: str) -> None:
+def read_log_to_end(data: Path, url: str) -> None:
     """Let a closed store read the log to its end, and maintain it."""
 
     async def run() -> None:

@@ -54,7 +54,7 @@ def finish(steps: Steps[T]) -> T:
         return result
 
 
-def nearly_all_is_long() -> AbstractContextManager[None]:
+def treat_all_as_long() -> AbstractContextManager[None]:
     """Treat bodies and params of more than a few bytes as long, and read them on threads."""
     return thresholds(long_body_bytes=64, long_params_bytes=64, thread_params_bytes=64)
 

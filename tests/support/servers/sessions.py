@@ -13,7 +13,7 @@ Json = Any
 _numbers = itertools.count(1)
 
 
-class KeptChannel:
+class RecordingChannel:
     """The sending end of a connection."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Connection:
     """A client on such a connection."""
 
     def __init__(self, open_session: OpenSession) -> None:
-        self.channel = KeptChannel()
+        self.channel = RecordingChannel()
         self.session = open_session(self.channel)
 
     async def send(self, body: bytes) -> Json:

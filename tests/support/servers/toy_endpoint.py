@@ -23,7 +23,7 @@ def refusal(code: int, message: str) -> ToyError:
     return ToyError({"code": code, "message": message})
 
 
-class Said(NamedTuple):
+class ToyResponse(NamedTuple):
     """A response. `cut` sends this many bytes of its body and closes; `holds` delays it."""
 
     status: int = 200
@@ -52,7 +52,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def http_endpoint(answer: Callable[[HttpRequest], Said]) -> Iterator[str]:
+def http_endpoint(answer: Callable[[HttpRequest], ToyResponse]) -> Iterator[str]:
     """The URL of a server that serves GET and POST with this function."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -114,11 +114,11 @@ def toy_endpoint(
 ) -> Iterator[str]:
     """The URL of an endpoint with these methods, and pages: status and text by path."""
 
-    def reply(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> ToyResponse:
         if not request.body:
             status, text = (pages or {}).get(request.path, (404, "not found"))
-            return Said(status, text.encode())
-        return Said(body=answered(result, request.body))
+            return ToyResponse(status, text.encode())
+        return ToyResponse(body=answered(result, request.body))
 
     def result(method: str, params: list[Any]) -> object:
         if method not in methods:

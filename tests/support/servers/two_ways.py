@@ -33,7 +33,7 @@ def bounds(options: Settings | None = None, batch_bytes: int = 20_000) -> FastPa
     )
 
 
-class Ways:
+class PathPair:
     """Two connections to one service: one with the engine's fast path."""
 
     def __init__(self, ledger: Ledger, options: Settings) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 PATIENCE = 180.0  # seconds; many times the longest wait on a busy machine
-LOOK_SECONDS = 0.005  # between polls of other processes, which have no event to wait for
-LONGEST_LOOK = 0.03  # between later polls: each costs both sides a millisecond
+POLL_SECONDS = 0.005  # between polls of other processes, which have no event to wait for
+LONGEST_POLL = 0.03  # between later polls: each costs both sides a millisecond
 T = TypeVar("T")
 
 
@@ -21,12 +21,12 @@ def until(condition: Callable[[], T | None], what: str) -> T:
     while not (found := condition()):
         waited = time.monotonic() - begun
         assert waited < PATIENCE, f"waited for {PATIENCE:g} s until {what}"
-        threading.Event().wait(min(max(LOOK_SECONDS, waited / 20), LONGEST_LOOK))
+        threading.Event().wait(min(max(POLL_SECONDS, waited / 20), LONGEST_POLL))
     return found
 
 
-async def looked_until(condition: Callable[[], bool]) -> None:
+async def poll_until(condition: Callable[[], bool]) -> None:
     """Poll a condition that has no event."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110, there is nothing to be woken by
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)

@@ -163,6 +163,6 @@ class WebSocketWire:
         """Return whether the server has closed its side."""
         return self._wire.over()
 
-    def pass_seconds(self, seconds: float) -> None:
+    def advance_seconds(self, seconds: float) -> None:
         for _ in range(round(seconds * TICKS_PER_SECOND)):
             self.ticker.tick()

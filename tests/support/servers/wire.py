@@ -153,7 +153,7 @@ class Wire:
         """Return whether the server has closed the connection."""
         return self.transport.ended or self.transport.closed
 
-    def pass_seconds(self, seconds: float) -> None:
+    def advance_seconds(self, seconds: float) -> None:
         for _ in range(round(seconds * TICKS_PER_SECOND)):
             self.endpoint.ticker.tick()
 

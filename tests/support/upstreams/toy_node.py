@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.servers.toy_endpoint import HttpRequest, Said, answered, http_endpoint, refusal
+from support.servers.toy_endpoint import HttpRequest, ToyResponse, answered, http_endpoint, refusal
 from support.upstreams.plain_state import AT, METHODS, data, header
 
 TIP = AT.number + 2
 HASHES = {header(number).hash: number for number in range(255)}
 
 
-Weather = Callable[[int, list[dict[str, Any]]], Said | None]
+Weather = Callable[[int, list[dict[str, Any]]], ToyResponse | None]
 
 
 @dataclass
@@ -102,11 +102,11 @@ class ToyNode:
 def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
     """The node at an address, which it then has."""
 
-    def reply(request: HttpRequest) -> Said:
+    def reply(request: HttpRequest) -> ToyResponse:
         asked = json.loads(request.body)
         requests = asked if isinstance(asked, list) else [asked]
         node.bodies += 1
-        said = (node.weather and node.weather(node.bodies, requests)) or Said()
+        said = (node.weather and node.weather(node.bodies, requests)) or ToyResponse()
         if len(requests) > node.batches:
             error = {"code": -32600, "message": f"batch limit is {node.batches}"}
             honest = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
