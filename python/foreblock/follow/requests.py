@@ -54,7 +54,6 @@ class GetProof(Struct, frozen=True):
     method: ClassVar[str] = "eth_getProof"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         return [format_data(self.address), [word(slot) for slot in self.slots], block]
 
 
@@ -66,7 +65,6 @@ class GetStorageValues(Struct, frozen=True):
     method: ClassVar[str] = "eth_getStorageValues"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         slots = {format_data(at): list(map(word, keys)) for at, keys in self.slots.items()}
         return [slots, block]
 
@@ -79,7 +77,6 @@ class ReadByCall(Struct, frozen=True):
     method: ClassVar[str] = "eth_call"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         call = {
             "to": format_data(extractor.DISPATCHER_ADDRESS),
             "data": format_data(extractor.calldata(self.slots)),
@@ -98,7 +95,6 @@ class GetStorageAt(Struct, frozen=True):
     method: ClassVar[str] = "eth_getStorageAt"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         return [format_data(self.address), word(self.slot), block]
 
 
@@ -110,7 +106,6 @@ class GetBalance(Struct, frozen=True):
     method: ClassVar[str] = "eth_getBalance"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         return [format_data(self.address), block]
 
 
@@ -122,7 +117,6 @@ class GetTransactionCount(Struct, frozen=True):
     method: ClassVar[str] = "eth_getTransactionCount"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         return [format_data(self.address), block]
 
 
@@ -135,7 +129,6 @@ class GetCode(Struct, frozen=True):
     method: ClassVar[str] = "eth_getCode"
 
     def params(self, block: object) -> list[object]:
-        """The parameters at this block."""
         return [format_data(self.address), block]
 
 
@@ -151,7 +144,6 @@ class GetHeader(Struct, frozen=True):
     method: ClassVar[str] = "eth_getBlockByNumber"
 
     def params(self, block: object) -> list[object]:  # noqa: ARG002, it names its own
-        """The parameters."""
         return [format_quantity(self.number), False]
 
 

@@ -23,7 +23,7 @@ an index of its own, so that every flashblock fits into a feed message.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -72,12 +72,8 @@ class DevState(Struct, frozen=True, array_like=True):
     shows_sealed: bool = False  # only sealed blocks are shown, as by anvil
 
 
-_encode_state = msgspec.msgpack.Encoder().encode
+encode_dev_state: Final[Callable[[DevState], bytes]] = msgspec.msgpack.Encoder().encode
 _decode_state = msgspec.msgpack.Decoder(DevState).decode
-
-
-def encode_dev_state(state: DevState) -> bytes:
-    return _encode_state(state)
 
 
 def read_dev_state(view: View) -> DevState | None:
@@ -110,8 +106,8 @@ class ChainSnapshot(Struct, frozen=True, array_like=True):
     waiting: tuple[tuple[bytes, bytes], ...]  # raw transactions of the pool, each with its sender
 
 
-_encode_snapshot = msgspec.msgpack.Encoder().encode
-_decode_snapshot = msgspec.msgpack.Decoder(ChainSnapshot).decode
+encode_snapshot: Final[Callable[[ChainSnapshot], bytes]] = msgspec.msgpack.Encoder().encode
+decode_snapshot: Final = msgspec.msgpack.Decoder(ChainSnapshot).decode
 
 
 def snapshot_key(number: int) -> bytes:
@@ -124,15 +120,6 @@ def held_key(number: int) -> bytes:
     return _KEY.pack(HELD, number)
 
 
-def encode_snapshot(snapshot: ChainSnapshot) -> bytes:
-    return _encode_snapshot(snapshot)
-
-
-def decode_snapshot(row: bytes) -> ChainSnapshot:
-    """The snapshot in a row."""
-    return _decode_snapshot(row)
-
-
 def encode_held(held: Held) -> bytes:
     return _HELD.pack(*held)
 
@@ -140,7 +127,7 @@ def encode_held(held: Held) -> bytes:
 def read_snapshot(view: View, number: int) -> ChainSnapshot | None:
     """The snapshot with this id; None if there is none."""
     row = view.row(snapshot_key(number))
-    return None if row is None else _decode_snapshot(row)
+    return None if row is None else decode_snapshot(row)
 
 
 def held_by_snapshots(view: View, most: int = MOST) -> dict[int, Held]:

@@ -84,10 +84,6 @@ class NodeInfoMethods:
         take_none(raw)
         return b"%d" % view.resolve(0).header.timestamp
 
-    def network_id(self, view: LedgerView, raw: Raw) -> bytes:
-        """The chain id in decimal, as net_version returns it."""
-        return network_version(view, raw)
-
     def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:
         """Null for the chain's own id; another is refused, because blocks depend on it."""
         wanted, own = number(_read_chain_id(raw).chain_id, 0), view.profile.chain_id
@@ -169,7 +165,7 @@ def node_family(node: NodeInfoMethods, console: ConsoleMethods) -> Family:
             Method("anvil_nodeInfo() -> NodeInfo", node.node_info),
             Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
             Method("anvil_getGenesisTime() -> Integer", node.genesis_time),
-            Method("eth_networkId() -> Text", node.network_id),
+            Method("eth_networkId() -> Text", network_version),
             command(
                 "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
                 console.set_logging,
