@@ -104,7 +104,7 @@ def _memory() -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system that `folder` lies on: the longest mount above it."""
+    """The type of the file system of `folder`: the longest mount above it."""
     best = ("", "unknown")
     for line in Path("/proc/mounts").read_text("utf-8").splitlines():
         _, mount, kind, *_ = line.split()

@@ -69,7 +69,7 @@ def _read(file: Path, folder: Path) -> Case:
 
 
 def parse_case(method: str, name: str, text: str) -> Case:
-    """The case that `text` states; `ValueError` names the line that states none."""
+    """The case in a text; `ValueError` names a line that is not part of one."""
     exchanges: list[CaseExchange] = []
     shape_only = False
     asked: bytes | None = None

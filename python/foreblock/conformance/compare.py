@@ -77,7 +77,7 @@ def _shapes(path: str, expected: object, found: object) -> Iterator[Difference]:
 
 
 def _nearest(path: str, expected: list[object], found: object) -> list[Difference]:
-    """None where one of the items has this shape, else those from the most similar one."""
+    """None if an item has this shape, else the differences from the most similar one."""
     nearest: list[Difference] | None = None
     for item in expected:
         differences = list(_shapes(path, item, found))

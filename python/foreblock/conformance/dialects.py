@@ -34,7 +34,7 @@ BLOCK_PARAMETER: Final = {
     "eth_getTransactionCount": 1,
     "eth_simulateV1": 1,
 }
-# Methods whose error is what a call did.
+# Methods whose error is the outcome of a call.
 RUNNING: Final = ("eth_call", "eth_estimateGas")
 
 
@@ -70,7 +70,7 @@ def call_needs_to(request: Json, reply: Json) -> Json:
 
 
 def revert_of_call(request: Json, reply: Json) -> Json:
-    """A revert has code -32000 and a bare message, and data only when there is some."""
+    """A revert has code -32000, a bare message, and data only if there is any."""
     error = reply.get("error", {})
     if request["method"] not in RUNNING or error.get("code") != REVERTED:
         return reply

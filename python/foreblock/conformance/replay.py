@@ -78,7 +78,7 @@ def _replay_case(endpoint: Endpoint, case: Case, rules: ReplayRules) -> CaseOutc
 def judge(
     exchange: CaseExchange, body: bytes, rules: ReplayRules, *, shape_only: bool
 ) -> list[Difference] | None:
-    """The differences between a reply and the promised one; None if its method is not served."""
+    """The differences between a reply and the expected one; None if its method is not served."""
     if exchange.reply is None:
         return [Difference("$", NOTHING, repr(body[:80]))] if body else []
     try:

@@ -1,4 +1,4 @@
-"""From log lines and what clients saw, to figures. No I/O."""
+"""Figures from log lines and from the observations of clients. No I/O."""
 
 import itertools
 import json

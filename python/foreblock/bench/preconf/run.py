@@ -47,7 +47,7 @@ class PreconfOptions:
 
 
 def run(options: PreconfOptions) -> PreconfRun:
-    """Run, and return what was seen after the warm-up."""
+    """Run, and return the results after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder = Path(path)
         log = folder / "log"

@@ -139,7 +139,7 @@ def answer(
 ) -> Answers:
     """Measure every question on every installed server.
 
-    `places` are what stands beside, and a folder to work in.
+    `places` are the servers to compare with, and a folder to work in.
     """
     comparison, folder = places
     with _servers(bench, questions, comparison, folder, report) as (servers, absent):

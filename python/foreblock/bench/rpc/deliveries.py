@@ -145,7 +145,7 @@ def deliveries(
 ) -> list[Delivered]:
     """Measure these rows on every installed server.
 
-    `places` are what stands beside, and a folder to work in.
+    `places` are the servers to compare with, and a folder to work in.
     """
     if not rows:
         return []

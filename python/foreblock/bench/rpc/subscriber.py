@@ -1,4 +1,4 @@
-"""A client that sends transactions and waits for what they cause, by notification and by reads.
+"""A client that sends transactions and waits for their effects, by notification and by reads.
 
 It subscribes on one connection, by WebSocket. For each transaction it takes three times: when it
 is sent, when the first reply shows what it causes, to a client that asks again after each reply

@@ -166,7 +166,7 @@ def message(call: Call, base_fee: int | None) -> Message:
         return _plain(call)
     cap, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas
     if base_fee is None:
-        cap = tip = None  # before London these fields mean nothing
+        cap = tip = None  # before London these fields have no effect
     elif call.blob_hashes or call.authorizations:
         # Their transactions have the fees of EIP-1559, whatever was given.
         cap, tip = call.fee_cap, call.fee_tip
@@ -210,8 +210,8 @@ def check(call: Call, context: BlockContext, balance: int) -> None:
 def first_reason(call: Call, context: BlockContext, balance: int, *, strict: bool) -> Reason | None:
     """The reason of the first check that a call fails.
 
-    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not meet the
-    fees of the block.
+    Unless `strict`, a call without a price for gas, or for blob gas, need not meet the fees of the
+    block.
     """
     return reason_beside_gas(call, context, balance, strict=strict) or _gas(call, context)
 

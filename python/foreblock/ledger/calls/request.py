@@ -86,7 +86,7 @@ class Call(Struct, frozen=True, gc=False):
 
 
 class BlockOverrides(Struct, frozen=True):
-    """Fields of a block that are to be seen otherwise; None leaves one as it is."""
+    """Overridden fields of a block; None leaves a field unchanged."""
 
     number: int | None = None
     timestamp: int | None = None
@@ -122,7 +122,7 @@ def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:
     fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
     blob_fee = fields.pop("blob_base_fee", None)
     if block.merged:
-        fields.pop("difficulty", None)  # a block that nobody mined has none
+        fields.pop("difficulty", None)  # a simulated block has none
     if block.header.base_fee_per_gas is None:
         fields.pop("base_fee_per_gas", None)  # before London there is nothing to override
     changed = block.header.replace(**fields)

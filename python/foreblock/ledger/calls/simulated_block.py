@@ -183,8 +183,7 @@ LAST_NONCE: Final = 2**64 - 1
 def run_at_once(block: OpenBlock, calls: Calls, start: int = 0) -> int:
     """Run plain calls from `start` on; returns the first that needs the checks, or a new slice.
 
-    Without validation the engine runs them for as long as there is nothing to decide: it
-    refuses to begin any call that the checks would refuse.
+    Without validation the engine runs them up to the first call that the checks would refuse.
     """
     judged = block.chain.validation or block.rules.ethereum < BYZANTIUM
     if judged or not isinstance(calls, PlainCalls):

@@ -97,7 +97,7 @@ class SimulatedChain:
         return self.profile.rules(number, time, merged=merged)
 
     def state_root(self) -> Steps[bytes]:
-        """The root of the state as it is now."""
+        """The current root of the state."""
         if not self.has_roots:
             return ZERO_HASH
         if self._trie is None:

@@ -1,1 +1,1 @@
-"""A store computed again from what it holds, to find damage; nothing is written."""
+"""Check a store by computing its data again; nothing is written."""

@@ -50,7 +50,7 @@ class Damage:
 
 
 OnDamage = Callable[[Damage], None]
-# What is being checked, how much of it is done, and about how much there is.
+# The current check, its progress, and about how much there is.
 Report = Callable[[str, int, int], None]
 _UNREADABLE: Final = (ForeblockError, ValueError, IndexError, LookupError)
 
@@ -226,7 +226,7 @@ _TOUCHED_ENTRY: Final = 24
 
 
 class FindingCheck:
-    """Checks that what is in sealed blocks of a view is found."""
+    """Checks that the contents of sealed blocks of a view can be found."""
 
     def __init__(self, view: View, on_damage: OnDamage) -> None:
         self._view: Final = view
@@ -237,7 +237,7 @@ class FindingCheck:
     def check(
         self, header: Header, partials: tuple[int, ...], decoded: Sequence[Transaction] | None
     ) -> None:
-        """Check what finds a block and its transactions, which are its own, decoded."""
+        """Check the rows that find a block and its transactions, here decoded."""
         self._check_touched(header, decoded)
         state = self._state
         if state is None:
@@ -304,7 +304,7 @@ def _latest_state(view: View) -> State | None:
     try:
         return None if latest is None else view.state(latest[0])
     except ForeblockError:
-        return None  # the engine tells what is wrong with the heads
+        return None  # the engine reports what is wrong with the heads
 
 
 def _touched_end(view: View) -> int:

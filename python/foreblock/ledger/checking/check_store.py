@@ -174,7 +174,7 @@ def _check_index_row(view: View, key: bytes, value: bytes) -> Iterator[str]:
     (number,) = decode_numbers(value)
     partial = view.partial(number)
     if partial is None or partial.status == "dropped":
-        return  # abandoned or pruned: the place means nothing
+        return  # abandoned or pruned: the row has no effect
     if partial.block != block or partial.index > index:
         yield f"partial {number} is {partial.block}.{partial.index}, not {block}.{index}"
         return

@@ -78,7 +78,7 @@ _WITHOUT_EFFECT: Final = {
     "ethash",
     "mergeNetsplitBlock",
     "terminalTotalDifficultyPassed",
-    "deltaTime",  # changes how blocks are derived from L1, not what they do
+    "deltaTime",  # changes how blocks are derived from L1, not their execution
 }
 _OTHER_KEYS: Final = {
     "chainId",

@@ -1,4 +1,4 @@
-"""The files of a published chain: its blocks, and the fork choice that goes with them.
+"""The files of a published chain: its blocks and their fork choice.
 
 Blocks are RLP items one after the other, without framing, as geth exports them. They are cut out
 one at a time by the length that each item states, so memory holds one block however long the file

@@ -86,7 +86,7 @@ class Chain:
         return verified
 
     def commit(self) -> None:
-        """Store the blocks that wait, all or none, and begin the next commit."""
+        """Store all waiting blocks, or none, and begin the next commit."""
         if not self.waiting:
             return
         self._commit.batch.settle()
@@ -115,7 +115,7 @@ SECONDS_PER_COMMIT: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an import has come."""
+    """The progress of an import."""
 
     number: int  # the last block verified or found to be stored
     stored: int  # the last block that a commit has made durable
@@ -173,10 +173,9 @@ def import_chain(
     *,
     address_index: bool = False,
 ) -> Progress:
-    """Bring the store from where it is to the end of `items`.
+    """Extend the stored chain to the end of `items`.
 
-    Raises `ImportFailure` at the first block that is not right; all before it is
-    stored then, and nothing of it.
+    Raises `ImportFailure` at the first invalid block; all blocks before it are stored.
     """
     run = _Import(Chain(store, _begin(store, genesis)), report)
     try:
@@ -301,7 +300,7 @@ def _check_head(block: Block, fork_choice: ForkChoice) -> None:
 
 
 def _apply_fork_choice(store: Store, fork_choice: ForkChoice) -> None:
-    """Set the safe and the finalized block, once the head is what the fork choice says."""
+    """Set the safe and the finalized block, once the head is that of the fork choice."""
     with store.view() as view:
         assert view.heads.latest is not None, "the genesis is there"
         number, block_hash = view.heads.latest
@@ -331,7 +330,7 @@ def _find(state: State, where: str, block_hash: bytes | None) -> int | None:
 
 
 class LearnedChain:
-    """The chain in an empty store, begun at an anchor; what is put into `learned` it knows."""
+    """The chain in an empty store, begun at an anchor, with the values in `learned`."""
 
     def __init__(self, store: Store, anchor: Header, config: bytes) -> None:
         begin_at(store, Anchor(anchor), config)

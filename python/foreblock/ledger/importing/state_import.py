@@ -97,7 +97,7 @@ def import_state(
 
 
 def _check(start: ImportStart, profile: ChainProfile) -> int:
-    """Check what can be checked before the dump is read; returns the total difficulty."""
+    """Run the checks that need no dump; return the total difficulty."""
     header, headers = start.header, start.headers
     if header.number == 0:
         raise BadState(0, "the header is that of block 0, which a genesis begins")
@@ -132,7 +132,7 @@ def _check_reach(number: int, known: dict[int, bytes]) -> None:
 def _fill(
     store: Store, dump: Path, start: ImportStart, runs: Path, report: Report, memory: int
 ) -> StateImport:
-    """Let the engine read the dump on a thread, and report while it runs."""
+    """Read the dump in the engine on a thread, and report the progress."""
     header = start.header
     running = StateImport(store, header.number, header.state_root, str(runs), memory=memory)
     failures: list[BaseException] = []

@@ -114,7 +114,7 @@ class BlockContext:
 
 
 class SealedBlock:
-    """A block of the chain: its header, and what follows from it."""
+    """A block of the chain: its header and derived values."""
 
     # The partial at which its state is read, if it is not its own: `latest` under state edits.
     read_at: int | None = None
@@ -238,7 +238,7 @@ class Snapshot(Struct, frozen=True):
     deadline_ns: int  # monotonic; from then on there is no pending block
     header_line: bytes  # the `Foreblock-Snapshot` header; empty where it is switched off
     trust: str = ""  # in what is known of a partial base
-    rules_end: RulesEnd | None = None  # from where on nothing can be executed
+    rules_end: RulesEnd | None = None  # the block at which the known rules end
 
 
 def make_snapshot(

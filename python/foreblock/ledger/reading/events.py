@@ -163,7 +163,7 @@ def next_sealed(view: LedgerView, at: Cursor) -> NextEvent | None:
 
 
 def flashblock_end(view: LedgerView) -> Cursor:
-    """The last flashblock of the chain; the latest block where nothing is above it."""
+    """The last flashblock of the chain; the latest block if there is none above it."""
     number = pending_partial(view.stored)
     if number is None:
         return sealed_end(view)
@@ -206,7 +206,7 @@ def _after_flashblock(view: LedgerView, at: Cursor, partial: int) -> NextEvent |
     end = _last_index(view, block) if upper is None else upper.index - 1
     if at.index < end:
         return _empty(block, at.index + 1)
-    if at.index > end:  # those after it brought nothing that could be taken back
+    if at.index > end:  # those after it had nothing that could be undone
         return NextEvent(None, _position(block, end))
     if upper is not None:
         return _added(upper)
@@ -233,7 +233,7 @@ def _empty(block: PreconfirmedBlock, index: int) -> NextEvent:
 
 
 def _before(view: LedgerView, block: PreconfirmedBlock) -> Cursor:
-    """The position before a flashblock: the one before it, or what its block stands on."""
+    """The position before a flashblock: the one before it, or the parent of its block."""
     if len(block.partials) > 1:
         return _position(_flashblock(view, block.partials[-2]), block.index - 1)
     found = view.stored.partial(block.partial)

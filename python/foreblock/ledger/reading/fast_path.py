@@ -88,5 +88,5 @@ def set_snapshot(
 
 
 def forget_snapshot(fast_path: FastPath, snapshot: Snapshot) -> None:
-    """Let nothing be answered until the next snapshot is handed over."""
+    """Disable the fast path until the next snapshot is passed."""
     fast_path.set_snapshot(snapshot.heads, b"", snapshot.latest.number, remaining_ns=0)

@@ -64,7 +64,7 @@ class PlacedLog(NamedTuple):
 
 
 class FlashblockPortion(NamedTuple):
-    """The transactions of one flashblock, and what of its block comes before them."""
+    """The transactions of one flashblock, and the counts before them in its block."""
 
     portion: Portion
     transactions: int
@@ -93,7 +93,7 @@ def read_flashblock(view: LedgerView, block: PreconfirmedBlock) -> FlashblockPor
 
 
 def read_logs(view: LedgerView, event: Event, take: Callable[[PlacedLog], None]) -> Steps[None]:
-    """Hand on the logs of an event in their order, as far as they are not known."""
+    """Pass the new logs of an event on, in their order."""
     if isinstance(event, FlashblockAdded) and event.is_empty_index:
         return
     first, stop = _bounds(event)
@@ -230,7 +230,7 @@ def number_range(view: LedgerView, first: BlockId, last: BlockId) -> LogRange:
 def find_logs(
     view: LedgerView, log_filter: LogFilter, where: LogRange, found: FoundLogs
 ) -> Steps[None]:
-    """Give all logs that match to `found`, in order; raises what it raises."""
+    """Pass all matching logs to `found`, in order; raises what it raises."""
     if where.removed is not None:
         yield from _read_removed(view, log_filter, where.removed, found)
         return

@@ -145,7 +145,7 @@ def read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion
 def portion_of(
     block: ReadableBlock, transactions: Sequence[bytes], receipts: Sequence[bytes]
 ) -> Portion:
-    """The whole body of a block that is not in the store, as it is in its tries."""
+    """The whole body of a block that is not in the store, as in its tries."""
     return Portion(
         items=StoredItems(rows.encode_items(transactions)),
         receipts=StoredItems(rows.encode_items(receipts)),
@@ -173,7 +173,7 @@ def _list_size(length: int) -> int:
 
 
 class PlacedReceipt(Struct, frozen=True):
-    """A transaction with its receipt, and what comes before it in its block."""
+    """A transaction with its receipt, and the counts before it in its block."""
 
     transaction: Transaction
     receipt: Receipt
@@ -209,7 +209,7 @@ class PlacedReceipt(Struct, frozen=True):
 def some_receipts(
     portion: Portion, start: int, stop: int, before: Position
 ) -> Iterator[PlacedReceipt]:
-    """Receipts of a portion that was read; `before` is what comes before the first of them."""
+    """Receipts of a portion; `before` are the counts before the first one."""
     transactions = portion.transactions(start, stop)
     for transaction, encoded in zip(transactions, portion.receipts.take(start, stop), strict=True):
         placed = PlacedReceipt(transaction, decode_receipt(encoded), before)

@@ -78,7 +78,7 @@ def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
 
 
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
-    """The block of a transaction and its place in it; None if it is in no block.
+    """The block of a transaction and its index in it; None if it is in no block.
 
     A pre-confirmed transaction is found in the pending block, or in the unsealed one below it,
     where the view shows them. After the deadline of `pending` neither is found until it is

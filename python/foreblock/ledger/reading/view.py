@@ -122,7 +122,7 @@ class Ledger:
     ) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`.
 
-        Raises `StoreReplaced` when it is behind what was `seen`, or another chain.
+        Raises `StoreReplaced` if it is behind the `seen` commit, or another chain.
         """
         store = Store(path, max_readers=max_readers)
         try:
@@ -184,7 +184,7 @@ class Ledger:
         self._flush = flush
 
     def hold_fast_path(self, held: bool) -> None:  # noqa: FBT001, a callback
-        """Let every request take the long way, or leave some to the fast path again."""
+        """Disable the fast path, or enable it again."""
         self._is_held = held
         self._see(self.snapshot)
 
@@ -200,7 +200,7 @@ class Ledger:
 
     @property
     def dev_state(self) -> DevState | None:
-        """That of the last commit; none of a chain that no sequencer here has built."""
+        """The dev settings of the last commit; None if no sequencer here has built the chain."""
         if self._flush is not None:
             self._flush()
         with self._store.view() as view:
@@ -298,7 +298,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     _ledger: Ledger
     client: Hashable | None = None  # that asks, where it is known
     visibility: Visibility = PRECONFIRMED
-    rules_end: RulesEnd | None = None  # from where on nothing can be executed
+    rules_end: RulesEnd | None = None  # the block at which the known rules end
 
     def close(self) -> None:
         """Release the snapshot; nothing can be read after this."""
@@ -365,24 +365,24 @@ class LedgerView(Struct, frozen=True, gc=False):
             fast_path.cache_block(self._view.heads, self._pending_partial, tag, full, text)
 
     def remember_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
-        """Let the fast path make calls of this kind at a tag: one was short."""
+        """Allow the fast path to run calls of this kind at a tag: one was short."""
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
             fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
 
     def remember_simulations(self, tag: str, template: BlockTemplate) -> None:
-        """Let the fast path simulate blocks that begin with this one on the block of a tag."""
+        """Allow the fast path to simulate blocks that begin with this one on the block of a tag."""
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
             fast_path.allow_simulations(self._view.heads, self._pending_partial, tag, template)
 
     def remember_receipts(self, block: StoredBlock) -> None:
-        """Let the fast path answer receipts of a block, if it is sealed."""
+        """Allow the fast path to serve receipts of a block, if it is sealed."""
         if self._ledger.fast_path is not None:
             self._ledger.fast_path.cache_receipts(self._view, block)
 
     def remember_log_limits(self, blocks: int, results: int) -> None:
-        """Let the fast path search for logs within these limits; no `blocks` is no limit."""
+        """Allow the fast path to search for logs within these limits; 0 `blocks` is no limit."""
         fast_path = self._ledger.fast_path
         if fast_path is not None:
             first, indexed = self.first_block.whole, read_indexed(self._view)
@@ -431,8 +431,8 @@ class LedgerView(Struct, frozen=True, gc=False):
     def unsealed(self, number: int) -> PreconfirmedBlock:
         """The unsealed block of this height: `pending`, or one that it builds on.
 
-        There are several where flashblocks of the next block came before the last one was
-        sealed. Raises `UnknownBlock`.
+        There are several if flashblocks of the next block arrived before the last one was sealed.
+        Raises `UnknownBlock`.
         """
         block = self.pending
         while block is not None and block.number > number:

@@ -1,9 +1,9 @@
 """One block, executed: the effects of its transactions and its fork on the state.
 
-Reads as the specification does: the start, transactions in order, then requests, withdrawals and
+In the order of the specification: the start, transactions in order, then requests, withdrawals and
 rewards. At the start two system contracts store facts about the block, as their EIPs say, and one
-OP fork puts code into the state; imported, followed, built and simulated blocks all start here.
-The result is what a header promises (gas, receipts, bloom, requests); `verification` compares.
+OP fork puts code into the state; imported, followed, built and simulated blocks all start here. The
+result is what a header promises (gas, receipts, bloom, requests); `verification` compares.
 
 An overlay holds the changes of the block, and a trie applies them when a root is needed. Both
 begin at the state of one sealed block and continue from block to block; neither writes to the
@@ -104,7 +104,7 @@ def start_block(
 ) -> None:
     """Apply the start of a block to its parent's state.
 
-    A call does nothing where its contract has no code, and its outcome is ignored.
+    A call has no effect if its contract has no code, and its outcome is ignored.
     """
     for contract, data in start_calls(header, rules):
         overlay.system_call(env, contract, data)
@@ -328,7 +328,7 @@ def _drain(overlay: Overlay, env: Env, contract: bytes, check: Check) -> bytes:
 
 
 def _withdraw(task: Task, state: WorkingState) -> None:
-    """Pay out what left the consensus layer (EIP-4895)."""
+    """Pay withdrawals from the consensus layer (EIP-4895)."""
     for withdrawal in task.block.withdrawals or ():
         state.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
 

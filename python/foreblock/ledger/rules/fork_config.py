@@ -1,4 +1,4 @@
-"""The forks of a chain as nodes compare them: configurations (EIP-7910) and their ids (EIP-2124).
+"""The forks of a chain for comparison by nodes: configurations (EIP-7910) and ids (EIP-2124).
 
 Only forks that begin at a time count; they are those of the chain's own ladder. The
 configuration of a fork is what differs between forks: precompiles, system contracts, blobs.

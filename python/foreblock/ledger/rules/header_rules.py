@@ -122,7 +122,7 @@ def _check_fields(check: Check, header: Header, rules: Rules) -> None:
 
 
 def _check_proposal(check: Check, header: Header, parent: Header, rules: Rules) -> None:
-    """A mined block has the difficulty of its place; later ones have none (EIP-3675)."""
+    """A mined block has the difficulty of its position; later ones have none (EIP-3675)."""
     if not rules.merged:
         expected = next_difficulty(parent, header.timestamp, rules.ethereum)
         check.equal("difficulty", expected, header.difficulty)
