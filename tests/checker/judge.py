@@ -233,7 +233,7 @@ def work_out(journal: Journal) -> Truth:
     """Replay the recorded feed."""
     truth = Truth(journal.chain, journal.senders)
     truth.read(journal.feed)
-    truth.hear(journal.heard)
+    truth.read_faulty(journal.heard)
     return truth
 
 

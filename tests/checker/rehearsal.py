@@ -61,7 +61,7 @@ class Rehearsal:
         self.index = 0  # of the newest flashblock
         self._called = 0  # methods
         self._sequencer: Sequencer | None = None
-        self.begin_anew(seed=0)
+        self.start_sequencer(seed=0)
         self.ledger = Ledger(self.store, clock=self.clock)
         self.served = Served(
             self.open_view,
@@ -84,7 +84,7 @@ class Rehearsal:
 
     # --- The chain -----------------------------------------------------------------------
 
-    def go_on(self, payments: int = 2) -> None:
+    def extend(self, payments: int = 2) -> None:
         """Add a flashblock with this many transactions; occasionally it begins a block."""
         sequencer = self._sequencer
         if sequencer is None:
@@ -99,7 +99,7 @@ class Rehearsal:
         while sequencer.next_due_ns <= self.clock.monotonic_ns():
             sequencer.tick()
 
-    def give_up(self) -> None:
+    def drop_block(self) -> None:
         """Drop the block in progress; `begin_anew` replaces it."""
         block = self.writer.open_block()
         assert block is not None
@@ -113,13 +113,13 @@ class Rehearsal:
         """Advance time without any work."""
         self.clock.advance(seconds * SECOND)
 
-    def begin_anew(self, *, seed: int) -> None:
+    def start_sequencer(self, *, seed: int) -> None:
         """Start a sequencer, which begins a block; another seed gives another block."""
         self.writer = LedgerWriter(self.store, self.clock)
         chain, state = ChainSettings(seed=seed), DevState(bytes(32), interval_ms=INTERVAL_MS)
         sink = FeedSink(self._publish)
         self._sequencer = Sequencer(self.writer, self.clock, chain, state, sink)
-        self.go_on(0)
+        self.extend(0)
 
     def _publish(self, flashblock: Flashblock) -> None:
         self.index = flashblock.index
@@ -161,12 +161,12 @@ class Rehearsal:
             return result
         if inspect.isawaitable(result):
             return self._go_on_after(result)
-        self.go_on()
+        self.extend()
         return result
 
     async def _go_on_after(self, result: Awaitable[Text]) -> Text:
         text = await result
-        self.go_on()
+        self.extend()
         return text
 
 

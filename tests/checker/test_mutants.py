@@ -66,18 +66,18 @@ def play(rehearsal: Rehearsal) -> None:
             pins.append(block["result"]["hash"])
 
     for _ in range(6):
-        rehearsal.go_on()  # beyond block 1, before which nothing was recorded
+        rehearsal.extend()  # beyond block 1, before which nothing was recorded
     ask("pending", "latest")
     ask("pending", "0x1", "0xff")
     while rehearsal.index:
-        rehearsal.go_on()
+        rehearsal.extend()
     ask_along(2)
-    rehearsal.give_up()
+    rehearsal.drop_block()
     ask("latest")
-    rehearsal.begin_anew(seed=1)
+    rehearsal.start_sequencer(seed=1)
     ask_along(2)
-    rehearsal.give_up()
-    rehearsal.begin_anew(seed=1)  # which begins like the dropped one
+    rehearsal.drop_block()
+    rehearsal.start_sequencer(seed=1)  # which begins like the dropped one
     ask("pending", "latest")
     rehearsal.stall(5)
     ask("pending")
@@ -343,7 +343,7 @@ def test_a_feed_that_announces_something_else(
 ) -> None:
     rehearsal = begin()
     for _ in range(8):
-        rehearsal.go_on()
+        rehearsal.extend()
     journal = rehearsal.journal
     assert not judge_journal(journal).contradictions
     time, text = journal.feed[4]
@@ -363,7 +363,7 @@ def test_a_block_that_does_not_follow(
 ) -> None:
     rehearsal = begin()
     for _ in range(8):
-        rehearsal.go_on()
+        rehearsal.extend()
     journal = rehearsal.journal
     messages = [json.loads(text) for _, text in journal.feed]
     at = next(at for at, message in enumerate(messages) if at and message["index"] == 0)

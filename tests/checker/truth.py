@@ -55,7 +55,7 @@ class Truth:
             if job is not None:
                 self._extend(job, message, received_ns)
 
-    def hear(self, texts: Iterable[str]) -> None:
+    def read_faulty(self, texts: Iterable[str]) -> None:
         """Process messages of a feed with faults about the replayed chain."""
         for text in texts:
             message = read_message(text)

@@ -45,27 +45,27 @@ class Writers:
 
     def __init__(self, path: Path) -> None:
         self.process = start("crash.writer", str(path), SEED)
-        self.said: dict[str, int] = {}
+        self.reports: dict[str, int] = {}
 
     def listen(self) -> None:
         """Wait for the next message."""
         message = os.read(fileno(self.process.stdout), 9)
-        self.said[message[:1].decode()] = int.from_bytes(message[1:], signed=True)
+        self.reports[message[:1].decode()] = int.from_bytes(message[1:], signed=True)
 
     def start_and_kill(self, random: Random) -> tuple[int, int]:
         """Kill it a random time after a random message; the last commits done and begun."""
-        self.said = {}
+        self.reports = {}
         os.write(fileno(self.process.stdin), b"+")
-        while "p" not in self.said or random.random() < 0.95:
+        while "p" not in self.reports or random.random() < 0.95:
             self.listen()
         until = time.perf_counter() + random.random() * random.choice([0.0001, 0.001, 0.01])
         while time.perf_counter() < until:
             pass
-        os.kill(self.said["p"], signal.SIGKILL)
-        while "x" not in self.said:
+        os.kill(self.reports["p"], signal.SIGKILL)
+        while "x" not in self.reports:
             self.listen()
-        assert self.said["x"] == -signal.SIGKILL, "the writer ended by itself"
-        return self.said.get("d", 0), self.said.get("b", 0)
+        assert self.reports["x"] == -signal.SIGKILL, "the writer ended by itself"
+        return self.reports.get("d", 0), self.reports.get("b", 0)
 
     def close(self) -> None:
         self.process.communicate()

@@ -46,7 +46,7 @@ class Witness:
             if pending != latest:
                 self._see_pending(pending, latest)
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def apply(self, message: dict[str, Any]) -> None:
         """Process a flashblock from the feed."""
         block, index = message["metadata"]["block_number"], message["index"]
         place, found = (int(str(block), 0), index), message["diff"]["block_hash"]
@@ -122,4 +122,4 @@ def _hear_all(receive: Callable[[float], str | bytes], witness: Witness, stop: E
             message = receive(POLL_SECONDS)
         except TimeoutError:
             continue
-        witness.hear(json.loads(message))
+        witness.apply(json.loads(message))

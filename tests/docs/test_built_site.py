@@ -34,15 +34,15 @@ def test_search_works_without_a_server(tab: Tab) -> None:
 
 
 def test_light_and_dark_follow_the_system(tab: Tab) -> None:
-    tab.look(dark=False)
+    tab.set_viewport(dark=False)
     light = background(tab)
-    tab.look(dark=True)
+    tab.set_viewport(dark=True)
     tab.wait(f"getComputedStyle(document.body).backgroundColor !== '{light}'", "it is dark")
 
 
 def test_a_phone_shows_pages_without_scrolling_sideways(tab: Tab) -> None:
     for page in ("index", "settings", "performance", "rpc"):
-        tab.look(width=390, height=844)
+        tab.set_viewport(width=390, height=844)
         tab.open(f"file://{SITE}/{page}.html")
         wide, shown = tab.evaluate("[document.body.scrollWidth, window.innerWidth]")
         assert wide <= shown, page

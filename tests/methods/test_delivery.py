@@ -65,12 +65,12 @@ def test_workers_tell_the_same_of_a_reorganisation(tmp_path: Path) -> None:
         await turns()
         ours = truth.grow(2, "ours")
         following.canonical(*ours)
-        before = [await client.notices(2) for client in clients]
+        before = [await client.notifications(2) for client in clients]
         truth.rewind(2)
         theirs = truth.grow(3, "theirs")
         following.follower.canonical(theirs[0], theirs[1:])
         following.settle()
-        after = [await client.notices(5) for client in clients]
+        after = [await client.notifications(5) for client in clients]
         for told in (before, after):
             results = [[(each["result"], each["cursor"]) for each in one] for one in told]
             assert results[0] == results[1]
@@ -96,13 +96,13 @@ def test_a_client_that_saw_a_part_of_a_removed_block_takes_back_that_part(tmp_pa
         await turns()
         job = truth.job("three logs", [[(0, 1), (1, 3), (2, 5)]])
         following.canonical(truth.seal(job))
-        told = await client.notices(3)
+        told = await client.notifications(3)
         client.session.ended()
         truth.rewind(1)
         following.canonical(*truth.grow(2, "theirs"))
         again = worker.connect()
         await again.ask("eth_subscribe", "logs", {"cursor": told[1]["cursor"]})
-        notices = [each["result"] for each in await again.notices(4)]
+        notices = [each["result"] for each in await again.notifications(4)]
         assert notices[:2] == [each["result"] | {"removed": True} for each in reversed(told[:2])]
         assert [each["removed"] for each in notices] == [True, True, False, False]
 
@@ -130,13 +130,13 @@ def test_quiet_flashblocks_count_once_each_also_for_who_resumes(tmp_path: Path) 
         quiet()
         chain.begin()
         quiet()
-        told = await client.notices(7)
+        told = await client.notifications(7)
         sizes = [len(each["result"]["transactions"]) for each in told]
         assert sizes == [2, 2, 2, 3, 3, 1, 1]
         for seen, each in enumerate(told[:-1]):
             again = worker.connect()
             await again.ask("eth_subscribe", "newFlashblocks", {"cursor": each["cursor"]})
-            rest = await again.notices(len(told) - seen - 1)
+            rest = await again.notifications(len(told) - seen - 1)
             assert [one["cursor"] for one in rest] == [one["cursor"] for one in told[seen + 1 :]]
             await turns()
             assert again.channel.sent == []
@@ -168,7 +168,7 @@ def test_an_event_is_rendered_once_for_all_who_want_the_same(
             await client.ask("eth_subscribe", "newFlashblockTransactions", True)
         await turns()
         chain.extend([chain.pay(COUNTER, 1)])
-        told = [(await client.notices(1))[0] for client in clients]
+        told = [(await client.notifications(1))[0] for client in clients]
         assert len({each["subscription"] for each in told}) == 50
         assert all(each["result"] == told[0]["result"] for each in told)
         assert rendered == [[TransactionsWanted(full=True)]]
@@ -223,7 +223,7 @@ def test_a_subscriber_whose_events_are_pruned_is_closed_with_the_reason(tmp_path
         for _ in range(8):  # without a turn of the loop in between
             chain.begin()
             chain.settle()
-        assert len(await heads.notices(8)) == 8
+        assert len(await heads.notifications(8)) == 8
         await until(lambda: client.channel.closed)
         assert client.channel.closed == (1013, "events were missed, subscribe again")
         assert client.channel.sent == []
@@ -255,16 +255,16 @@ def test_who_resumes_is_one_of_the_others_once_it_has_caught_up(
         await turns()
         for value in range(1, 5):
             chain.extend([chain.pay(COUNTER, value)])
-        told = await clients[0].notices(4)
+        told = await clients[0].notifications(4)
         for client, seen in ((clients[1], 0), (clients[2], 2)):
             await client.ask("eth_subscribe", "pendingLogs", {"cursor": told[seen]["cursor"]})
-            rest = await client.notices(3 - seen)
+            rest = await client.notifications(3 - seen)
             expected = [each["result"] for each in told[seen + 1 :]]
             assert [each["result"] for each in rest] == expected
         await turns()
         rendered.clear()
         chain.extend([chain.pay(COUNTER, 9)])
-        last = [(await client.notices(1))[0]["result"] for client in clients]
+        last = [(await client.notifications(1))[0]["result"] for client in clients]
         assert last[0] == last[1] == last[2]
         assert len(rendered) == 1
 
@@ -339,12 +339,12 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
             hints[0]()
-            await client.notices(1)
+            await client.notifications(1)
         with thresholds(commit_poll_seconds=3_600, hinted_poll_seconds=0):
             hints[0]()
             await turns()
             chain.extend([chain.pay(COUNTER, 1)])
-            (missed,) = await client.notices(1)
+            (missed,) = await client.notifications(1)
             # The next one is polled for at the rate of unannounced commits.
             chain.extend([chain.pay(COUNTER, 1)])
             await turns()
@@ -353,10 +353,10 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
             again = Connection(service.open_session)
             resume = {"cursor": missed["cursor"]}
             await again.ask("eth_subscribe", "newFlashblockTransactions", resume)
-            (late,), (found,) = await again.notices(1), await client.notices(1)
+            (late,), (found,) = await again.notifications(1), await client.notifications(1)
             assert late["cursor"] == found["cursor"]
             chain.extend([chain.pay(COUNTER, 1)])
-            await client.notices(1)
+            await client.notifications(1)
         client.session.ended()
         again.session.ended()
         await until(lambda: not hints)

@@ -93,17 +93,17 @@ class Model:
         self.truth.grow(depth + 1, self.name())
         self.catch_up()
 
-    def look(self, most: int, which: int) -> None:
+    def poll(self, most: int, which: int) -> None:
         """A client receives new events until its connection is lost."""
         with self.view() as view:
             for watcher in self.watchers[which]:
-                watcher.look(view, most)
+                watcher.poll(view, most)
 
     def check(self) -> None:
         """All clients receive the remaining events; then they must equal the chain."""
         with self.view() as view:
             for watchers in self.watchers:
-                assert all(watcher.look(view) for watcher in watchers)
+                assert all(watcher.poll(view) for watcher in watchers)
         with asker(self.following.ledger, "ethereum") as client:
             for logs, heads, pending, flashblocks, growth in self.watchers:
                 latest = self.following.latest
@@ -177,7 +177,7 @@ def test_who_applies_all_events_has_what_the_chain_has(data: st.DataObject) -> N
                 case "reorganise":
                     model.reorganise(data.draw(st.integers(0, 2)))
                 case "look":
-                    model.look(data.draw(st.integers(1, 4)), data.draw(st.integers(0, 1)))
+                    model.poll(data.draw(st.integers(1, 4)), data.draw(st.integers(0, 1)))
                 case _:
                     model.following.reopen()
         model.check()
@@ -193,7 +193,7 @@ def test_flashblocks_of_a_block_that_came_whole_are_taken_back_with_it(tmp_path:
     with model.view() as view:
         assert view.partials_of(view.latest) == (), "it came as a whole"
     model.following.canonical(*model.truth.grow(1, "on it"))
-    model.look(9, 0)
+    model.poll(9, 0)
     pending = model.watchers[0][2]
     assert len(pending.heard) == 1
     model.truth.rewind(0)

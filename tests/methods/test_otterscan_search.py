@@ -14,9 +14,9 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from methods.test_traces import RECORDED
+from support.address_model import Touching, check_pages, scan, touching
 from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
 from support.servers.asking import Asker, asker
-from support.touching import Touching, check_pages, scan, touching
 
 BEFORE, AFTER = "ots_searchTransactionsBefore", "ots_searchTransactionsAfter"
 

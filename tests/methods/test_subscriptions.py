@@ -70,7 +70,7 @@ def test_heads_are_notified_as_blocks_are_sealed(chain: PreconfirmingChain) -> N
         chain.extend()
         chain.begin()
         chain.begin()
-        first, second = await client.notices(2)
+        first, second = await client.notifications(2)
         assert first["subscription"] == second["subscription"] == name
         for notice, number in ((first, "0x1"), (second, "0x2")):
             block = await client.ask("eth_getBlockByNumber", number, False)
@@ -88,13 +88,13 @@ def test_logs_of_sealed_blocks_and_of_flashblocks(chain: PreconfirmingChain) -> 
         pending = await client.ask("eth_subscribe", "pendingLogs", {"address": [ADDED]})
         await turns()
         count(chain, 5, 7)
-        notices = await client.notices(2)
+        notices = await client.notifications(2)
         assert [each["subscription"] for each in notices] == [pending] * 2
         block = await client.ask("eth_getBlockReceipts", "pending")
         logs = [log for receipt in block for log in receipt["logs"]]
         assert [each["result"] for each in notices] == logs
         chain.begin()
-        notices = await client.notices(2)
+        notices = await client.notifications(2)
         assert [each["subscription"] for each in notices] == [sealed] * 2
         block = await client.ask("eth_getBlockReceipts", "0x1")
         logs = [log for receipt in block for log in receipt["logs"]]
@@ -111,7 +111,7 @@ def test_flashblocks_and_their_transactions(chain: PreconfirmingChain) -> None:
         await turns()
         for values in ((1,), (2, 3)):
             count(chain, *values)
-            (notice,) = await client.notices(1)
+            (notice,) = await client.notifications(1)
             assert notice["subscription"] == blocks
             assert notice["result"] == await client.ask("eth_getBlockByNumber", "pending", True)
         await client.ask("eth_unsubscribe", blocks)
@@ -121,7 +121,7 @@ def test_flashblocks_and_their_transactions(chain: PreconfirmingChain) -> None:
         pooled_full = await client.ask("eth_subscribe", "newPendingTransactions", True)
         await turns()
         count(chain, 4, 5)
-        notices = await client.notices(8)
+        notices = await client.notifications(8)
         found = {
             name: [each["result"] for each in notices if each["subscription"] == name]
             for name in (hashes, full, pooled, pooled_full)
@@ -156,7 +156,9 @@ def test_flashblocks_with_their_newest_transactions(chain: PreconfirmingChain) -
         await turns()
 
         async def expect(index: int, added: int) -> None:
-            notices = {each["subscription"]: each["result"] for each in await client.notices(4)}
+            notices = {
+                each["subscription"]: each["result"] for each in await client.notifications(4)
+            }
             block = await client.ask("eth_getBlockByNumber", "pending", True)
             assert notices.pop(whole) == block
             transactions = block["transactions"]
@@ -191,7 +193,7 @@ def test_deposits_are_transactions_of_flashblocks_but_of_no_pool(
         await turns()
         chain.begin()
         count(chain, 1)
-        notices = await client.notices(3)
+        notices = await client.notifications(3)
         assert [each["subscription"] == every for each in notices].count(True) == 2
 
     serving(chain, test)
@@ -206,13 +208,13 @@ def test_a_client_resumes_inside_a_block_without_gap_or_repeat(chain: Preconfirm
         chain.begin()
         count(chain, 4)
         chain.begin()
-        every = await client.notices(4)
+        every = await client.notifications(4)
         workers = [Served(chain) for _ in range(4)]  # or consecutive processes
         for seen, another in enumerate(workers):
             again = another.connect()
             cursor = {"cursor": every[seen]["cursor"]}
             await again.ask("eth_subscribe", "logs", {"address": ADDED}, cursor)
-            rest = await again.notices(3 - seen)
+            rest = await again.notifications(3 - seen)
             assert [each["result"] for each in rest] == [
                 each["result"] for each in every[seen + 1 :]
             ]
@@ -233,7 +235,7 @@ def test_a_slow_client_is_ended_and_the_others_go_on(chain: PreconfirmingChain) 
         slow.channel.budget = 0
         chain.begin()
         chain.begin()
-        assert len(await other.notices(2)) == 2
+        assert len(await other.notifications(2)) == 2
         assert slow.channel.sent == []
         with pytest.raises(KeyError):
             (await slow.ask("eth_subscribe", "newHeads"))["result"]
@@ -359,10 +361,10 @@ def test_nothing_comes_before_the_reply_with_its_id(chain: PreconfirmingChain) -
             reply = client.session.receive(b"[%b]" % b",".join(items))
             assert not isinstance(reply, Reply)
             chain.begin()
-            await other.notices(1)
+            await other.notifications(1)
             assert client.channel.sent == []
             answers = json.loads((await reply).body)
-        (notice,) = await client.notices(1)
+        (notice,) = await client.notifications(1)
         assert notice["subscription"] == answers[0]["result"]
         assert notice["result"]["number"] == "0x1"
 
@@ -375,7 +377,7 @@ def test_syncing_says_once_that_there_is_nothing_to_catch_up_with(
     async def test(served: Served) -> None:
         client = served.connect()
         name = await client.ask("eth_subscribe", "syncing")
-        assert await client.notices(1) == [{"subscription": name, "result": False}]
+        assert await client.notifications(1) == [{"subscription": name, "result": False}]
 
     serving(chain, test)
 

@@ -81,7 +81,7 @@ def test_notifications_have_the_form_of_geth(tmp_path: Path, name: str, params: 
         await turns()
         chain.extend([chain.pay(COUNTER, 7)])
         chain.begin()
-        (ours,) = await client.notices(1)
+        (ours,) = await client.notifications(1)
         theirs = RECORDED["forms"][name]["params"]
         assert set(ours) == {*theirs, "cursor"}
         if isinstance(theirs["result"], str):

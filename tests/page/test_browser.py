@@ -258,9 +258,9 @@ def test_keys_move_open_and_close(tab: Tab) -> None:
 
 def test_light_and_dark_follow_the_system_until_somebody_chooses(tab: Tab) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    tab.look(dark=False)
+    tab.set_viewport(dark=False)
     light = tab.evaluate(ground)
-    tab.look(dark=True)
+    tab.set_viewport(dark=True)
     dark = tab.wait(f"{ground} !== '{light}' && {ground}", "it is dark")
     tab.press("t")
     assert tab.evaluate(ground) == light
@@ -275,7 +275,7 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(tab: Tab) -> No
 
 @pytest.mark.parametrize("width", sampled([360, 390, 820], 1))
 def test_nothing_is_wider_than_a_phone(tab: Tab, dev: Dev, width: int) -> None:
-    tab.look(width=width, height=800)
+    tab.set_viewport(width=width, height=800)
     hash_ = send(dev.main, to=TOKEN, data="0xa9059cbb" + "00" * 64)
     routes = ("", "main/block/pending", f"main/tx/{hash_}", f"main/address/{TOKEN}", "main/call/")
     for route in routes:

@@ -22,7 +22,7 @@ LONG = THRESHOLDS.long_bytes
 @in_loop
 async def test_messages_of_text_and_bytes_are_answered_with_text() -> None:
     wire = WebSocketWire()
-    wire.say(masked(b"a") + masked(b"b", 2))
+    wire.send_raw(masked(b"a") + masked(b"b", 2))
     assert [(frame.opcode, bytes(frame.data)) for frame in wire.frames()] == [
         (Opcode.TEXT, b"<a>"), (Opcode.TEXT, b"<b>"),
     ]  # fmt: skip
@@ -32,8 +32,8 @@ async def test_messages_of_text_and_bytes_are_answered_with_text() -> None:
 @in_loop
 async def test_message_in_fragments_with_a_ping_between() -> None:
     wire = WebSocketWire()
-    wire.say(masked(b"a", final=False), masked(b"hi", 9), masked(b"b", 0, final=False))
-    wire.say(masked(b"c", 0))
+    wire.send_raw(masked(b"a", final=False), masked(b"hi", 9), masked(b"b", 0, final=False))
+    wire.send_raw(masked(b"c", 0))
     assert [(frame.opcode, bytes(frame.data)) for frame in wire.frames()] == [
         (Opcode.PONG, b"hi"), (Opcode.TEXT, b"<abc>"),
     ]  # fmt: skip
@@ -65,7 +65,7 @@ async def test_more_requests_than_may_wait_are_not_read() -> None:
     wire = WebSocketWire(websocket=WebSocketLimits(requests=3))
     wire.ask(*[b"slow%d" % number for number in range(5)], b"fast")
     assert len(wire.session.received) == 3
-    wire.say(masked(bytes(AHEAD_LIMIT)))
+    wire.send_raw(masked(bytes(AHEAD_LIMIT)))
     assert not wire.transport.reading, "it may send some, and not more"
     for _ in range(5):
         wire.session.finish()
@@ -88,7 +88,7 @@ async def test_others_have_a_turn_within_many_messages() -> None:
 async def test_others_have_a_turn_within_many_fragments() -> None:
     wire = WebSocketWire()
     fragments = masked(b"", 1, final=False) + masked(b"", 0, final=False) * 1000
-    wire.say(fragments + masked(b"x", 0))
+    wire.send_raw(fragments + masked(b"x", 0))
     assert not wire.session.received
     await until(lambda: wire.session.received)
 
@@ -126,7 +126,7 @@ async def test_a_ping_is_answered_between_fragments() -> None:
     pieces = [b"%d" % (number % 10) * LONG for number in range(40)]
     wire.session.answer = LongAnswers(wire.budget, pieces)
     wire.ask(b"long")
-    wire.say(masked(b"hi", 9))
+    wire.send_raw(masked(b"hi", 9))
     await until(lambda: wire.connection.unsent == 0)
     opcodes = [frame.opcode for frame in wire.frames()]
     assert 0 < opcodes.index(Opcode.PONG) < len(opcodes) - 1
@@ -256,10 +256,10 @@ async def test_a_client_that_stops_reading_is_closed_in_time() -> None:
 def test_ends_have_a_code_and_a_reason(data: bytes, code: int, reason: str) -> None:
     async def talk() -> None:
         wire = WebSocketWire()
-        wire.say(data)
+        wire.send_raw(data)
         assert wire.close_of() == (code, reason)
         assert wire.over()
-        wire.say(masked(b"ignored"))
+        wire.send_raw(masked(b"ignored"))
         await turns()
         assert (wire.session.received, wire.session.ends) == ([], 1)
         wire.advance_seconds(3)
@@ -271,10 +271,10 @@ def test_ends_have_a_code_and_a_reason(data: bytes, code: int, reason: str) -> N
 @in_loop
 async def test_what_comes_after_the_end_is_read_for_a_while_only() -> None:
     wire = WebSocketWire()
-    wire.say(b"\xff\xff")
-    wire.say(bytes(AHEAD_LIMIT))
+    wire.send_raw(b"\xff\xff")
+    wire.send_raw(bytes(AHEAD_LIMIT))
     assert wire.transport.is_reading(), "unread input would reset the connection"
-    wire.say(b"x")
+    wire.send_raw(b"x")
     assert not wire.transport.is_reading()
     wire.advance_seconds(3)
     assert wire.transport.closed
@@ -284,7 +284,7 @@ async def test_what_comes_after_the_end_is_read_for_a_while_only() -> None:
 async def test_twenty_pings_a_second_are_not_too_many() -> None:
     wire = WebSocketWire()
     for _ in range(5):
-        wire.say(masked(b"", 9) * 20)
+        wire.send_raw(masked(b"", 9) * 20)
         wire.advance_seconds(1)
     assert len(wire.frames()) == 100
     assert not wire.over()
@@ -294,7 +294,7 @@ async def test_twenty_pings_a_second_are_not_too_many() -> None:
 def test_a_close_is_answered_with_its_own_code(payload: bytes) -> None:
     async def talk() -> None:
         wire = WebSocketWire()
-        wire.say(masked(b"a") + masked(payload, 8) + masked(b"b"))
+        wire.send_raw(masked(b"a") + masked(payload, 8) + masked(b"b"))
         found = [(frame.opcode, bytes(frame.data)) for frame in wire.frames()]
         assert found == [(Opcode.TEXT, b"<a>"), (Opcode.CLOSE, payload)]
         assert wire.over()
@@ -316,7 +316,7 @@ def test_whatever_ends_it_what_waits_is_cancelled_and_the_session_ends_once(how:
             case "lost":
                 wire.transport.close()
             case "violation":
-                wire.say(b"\xff\xff")
+                wire.send_raw(b"\xff\xff")
             case "abort":
                 wire.connection.abort()
             case _:
@@ -398,13 +398,13 @@ async def test_a_client_that_answers_pings_stays_until_it_is_idle_for_too_long()
     wire = WebSocketWire(websocket=TIMES)
     for _ in range(3):
         wire.advance_seconds(31)
-        wire.say(masked(b"", 10))
+        wire.send_raw(masked(b"", 10))
         assert wire.close_of() is None
     wire.session.channel.send(b"news")
     await turns()
     for _ in range(3):
         wire.advance_seconds(31)
-        wire.say(masked(b"", 10))
+        wire.send_raw(masked(b"", 10))
         assert wire.close_of() is None
     wire.advance_seconds(10)
     assert wire.close_of() == (1001, "idle for too long")
@@ -416,7 +416,7 @@ async def test_a_waiting_request_is_not_idle() -> None:
     wire.ask(b"slow")
     for _ in range(5):
         wire.advance_seconds(31)
-        wire.say(masked(b"", 10))
+        wire.send_raw(masked(b"", 10))
     assert wire.close_of() is None
     wire.session.finish()
     await turns()
@@ -427,10 +427,10 @@ async def test_a_waiting_request_is_not_idle() -> None:
 def test_a_message_must_arrive_in_time(begun: bytes) -> None:
     async def talk() -> None:
         wire = WebSocketWire(ServerLimits(body_timeout=10.0))
-        wire.say(begun)
+        wire.send_raw(begun)
         for _ in range(9):
             wire.advance_seconds(1)
-            wire.say(masked(b"", 10) if len(begun) > 3 else b"")
+            wire.send_raw(masked(b"", 10) if len(begun) > 3 else b"")
         assert wire.close_of() is None
         wire.advance_seconds(3)
         assert wire.close_of() == (1008, "message not received in time")
@@ -442,10 +442,10 @@ def test_a_message_must_arrive_in_time(begun: bytes) -> None:
 async def test_many_messages_are_not_one_that_is_late() -> None:
     wire = WebSocketWire(ServerLimits(body_timeout=10.0))
     whole = masked(b"hello")
-    wire.say(whole[:3])
+    wire.send_raw(whole[:3])
     for _ in range(30):
         wire.advance_seconds(1)
-        wire.say(whole[3:] + whole[:3])
+        wire.send_raw(whole[3:] + whole[:3])
     assert len(wire.texts()) == 30
 
 

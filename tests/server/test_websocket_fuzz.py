@@ -51,7 +51,7 @@ def test_any_bytes_are_answered_or_end_the_connection(pieces: list[bytes], reads
         wire = WebSocketWire(LIMITS, WebSocketLimits(requests=2, unsent_bytes=1024))
         wire.transport.client_reads = reads
         for piece in pieces:
-            wire.say(piece)
+            wire.send_raw(piece)
             await turns()
             wire.advance_seconds(1)
         if not reads:

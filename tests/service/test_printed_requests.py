@@ -73,7 +73,7 @@ class Printed:
         found: dict[str, Any] = json.loads(reply.body)
         return found
 
-    def said(self) -> list[tuple[str, str, bool]]:
+    def printed(self) -> list[tuple[str, str, bool]]:
         found, self.link.printed = self.link.printed, []
         return found
 
@@ -88,25 +88,25 @@ def service(tmp_path: Path) -> Iterator[Printed]:
 def test_nothing_changes_while_nothing_is_printed(service: Printed) -> None:
     assert service.ways.at_once(BALANCE) is not None
     service.ask("eth_chainId")
-    assert service.said() == []
+    assert service.printed() == []
 
 
 def test_while_requests_are_printed_all_of_them_are(service: Printed) -> None:
     service.switch(is_on=True)
     service.ask("eth_chainId")
     service.ask("no_such_method")
-    assert service.said() == [("main", "eth_chainId", True)]
+    assert service.printed() == [("main", "eth_chainId", True)]
 
 
 def test_the_fast_path_prints_what_it_answers(service: Printed) -> None:
     service.switch(is_on=True)
     service.ask("eth_chainId")  # which reads the commit
-    service.said()
+    service.printed()
     for body, count in ((BALANCE, 1), (b"[%b,%b]" % (BALANCE, BALANCE), 2)):
         assert service.ways.at_once(body) is not None
-        assert service.said() == [("main", "eth_getBalance", True)] * count
+        assert service.printed() == [("main", "eth_getBalance", True)] * count
     assert service.ways.at_once(request("eth_chainId")) is None
-    assert service.said() == [("main", "eth_chainId", True)]
+    assert service.printed() == [("main", "eth_chainId", True)]
 
 
 def test_calls_are_explained_and_not_the_fast_path_s_while_they_are_printed(
@@ -117,7 +117,7 @@ def test_calls_are_explained_and_not_the_fast_path_s_while_they_are_printed(
     assert service.ways.at_once(request("eth_call", *asked)) is not None, "its kind is short"
     service.switch(is_on=True)
     service.ask("eth_call", *asked)
-    assert service.said() == [("main", "eth_call", True)]
+    assert service.printed() == [("main", "eth_call", True)]
     assert service.ways.at_once(request("eth_call", *asked)) is None
     service.switch(is_on=False)
     service.ask("eth_call", *asked)
@@ -127,11 +127,11 @@ def test_calls_are_explained_and_not_the_fast_path_s_while_they_are_printed(
 def test_a_request_that_fails_tells_why_at_once_or_later(service: Printed) -> None:
     service.switch(is_on=True)
     why = service.ask("eth_getBalance", "0x", "latest")["error"]["message"]
-    name, text = service.said()
+    name, text = service.printed()
     assert (name, text) == (("main", "eth_getBalance", True), ("main", f"    Error: {why}", False))
     raw = send(ACCOUNTS[0], 0).raw
     why = service.ask("eth_sendRawTransaction", "0x" + raw.hex())["error"]["message"]
-    assert service.said()[1] == ("main", f"    Error: {why}", False)
+    assert service.printed()[1] == ("main", f"    Error: {why}", False)
 
 
 def test_what_may_be_awaited_together_still_may_while_it_is_printed(service: Printed) -> None:
@@ -149,7 +149,7 @@ def test_what_may_be_awaited_together_still_may_while_it_is_printed(service: Pri
             await result
 
     asyncio.run(run())
-    assert service.said() == [("main", "evm_some", True), ("main", "    Error: no", False)]
+    assert service.printed() == [("main", "evm_some", True), ("main", "    Error: no", False)]
 
 
 def test_afterwards_the_fast_path_answers_again(service: Printed) -> None:
@@ -160,7 +160,7 @@ def test_afterwards_the_fast_path_answers_again(service: Printed) -> None:
     assert service.ways.service.methods == plain
     service.ask("eth_chainId")
     assert service.ways.at_once(BALANCE) is not None
-    assert service.said() == []
+    assert service.printed() == []
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
@@ -169,24 +169,24 @@ def test_a_call_tells_what_it_logged_and_why_it_failed(service: Printed, method:
     asked = {"to": CONTRACT, "data": "0x" + call_data("log(string)", b"here").hex()}
     answer = service.ask(method, asked, "latest", {CONTRACT: {"code": LOGGING}})
     assert "result" in answer
-    assert service.said() == [("main", method, True), ("main", "here", False)]
+    assert service.printed() == [("main", method, True), ("main", "here", False)]
     answer = service.ask(method, asked, "latest", {CONTRACT: {"code": REVERTING}})
     assert answer["error"]["code"] == 3
-    (_, (_, text, _)) = service.said()
+    (_, (_, text, _)) = service.printed()
     assert text.startswith("here\n    Error: reverted with: custom error 0x41304fac")
 
 
 def test_a_call_that_says_nothing_prints_its_name_alone(service: Printed) -> None:
     service.switch(is_on=True)
     service.ask("eth_call", {"to": CONTRACT}, "latest")
-    assert service.said() == [("main", "eth_call", True)]
+    assert service.printed() == [("main", "eth_call", True)]
 
 
 def test_all_calls_are_told_on_demand(service: Printed) -> None:
     service.switch(is_on=True, traces=True)
     asked = {"to": CONTRACT, "data": "0x01020304"}
     service.ask("eth_call", asked, "latest", {CONTRACT: {"code": LOGGING}})
-    (_, (_, text, _)) = service.said()
+    (_, (_, text, _)) = service.printed()
     first, *lines = text.split("\n")
     assert first == "Traces:"
     assert [line.split("] ")[1].split()[0] for line in lines] == ["CALL", "STATICCALL"]

@@ -62,8 +62,8 @@ def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     )
     nodes.append(replica)
     replica.start()
-    assert "the log begins after commit" in replica.said
-    assert '"event": "snapshot_installed"' in replica.said
+    assert "the log begins after commit" in replica.output
+    assert '"event": "snapshot_installed"' in replica.output
     _, _, commit = writer.place()
     replica.until_at(1, commit)
 
@@ -79,7 +79,7 @@ def test_nodes_take_a_snapshot_where_the_log_is_not_enough(
     until(lambda: writer.place()[0] == 3, "the writer began its epoch")
     _, _, commit = writer.place()
     replica.until_at(3, commit)
-    assert "has a different history" in replica.said
+    assert "has a different history" in replica.output
     with Store(str(replica.store / "diverged")) as kept, kept.view() as view:
         assert view.log_row is not None
         assert view.log_row.epoch == 1

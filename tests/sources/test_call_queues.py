@@ -15,10 +15,10 @@ class Worker:
 
     def __init__(self, *, hears: bool = True) -> None:
         self.hears = hears
-        self.said: list[ToWorker] = []
+        self.messages: list[ToWorker] = []
 
     def respond(self, message: ToWorker) -> bool:
-        self.said.append(message)
+        self.messages.append(message)
         return self.hears
 
     def submitted(self, number: int, size: int = 1, deadline_ns: int = 10) -> BusRequest:
@@ -31,8 +31,8 @@ def test_each_worker_hears_what_is_taken_up_before_it_is() -> None:
     for each in (one.submitted(1), other.submitted(1), one.submitted(2)):
         queue.put(each, 0)
     assert [each.call.id for each in queue.start(0)] == [1, 1, 2]
-    assert one.said == [Started((1, 2))]
-    assert other.said == [Started((1,))]
+    assert one.messages == [Started((1, 2))]
+    assert other.messages == [Started((1,))]
 
 
 def test_what_a_worker_cannot_be_told_is_not_taken_up() -> None:
@@ -40,7 +40,7 @@ def test_what_a_worker_cannot_be_told_is_not_taken_up() -> None:
     for each in (deaf.submitted(1), other.submitted(2)):
         queue.put(each, 0)
     assert [each.call.id for each in queue.start(0)] == [2]
-    assert deaf.said == [Started((1,)), failed(1, SequencerUnavailable())]
+    assert deaf.messages == [Started((1,)), failed(1, SequencerUnavailable())]
 
 
 def test_what_is_late_is_refused_and_not_taken_up() -> None:
@@ -48,14 +48,14 @@ def test_what_is_late_is_refused_and_not_taken_up() -> None:
     queue.put(worker.submitted(1, deadline_ns=10), 0)
     queue.put(worker.submitted(2, deadline_ns=11), 0)
     assert [each.call.id for each in queue.start(10)] == [2]
-    assert worker.said == [failed(1, SequencerUnavailable()), Started((2,))]
+    assert worker.messages == [failed(1, SequencerUnavailable()), Started((2,))]
 
 
 def test_what_is_late_makes_room() -> None:
     queue, worker = SubmissionQueue(most=1), Worker()
     for number, now_ns in ((1, 0), (2, 9), (3, 10)):
         queue.put(worker.submitted(number, deadline_ns=now_ns + 10), now_ns)
-    assert worker.said == [failed(2, SequencerBusy()), failed(1, SequencerUnavailable())]
+    assert worker.messages == [failed(2, SequencerBusy()), failed(1, SequencerUnavailable())]
     assert [each.call.id for each in queue.start(10)] == [3]
 
 
@@ -84,12 +84,12 @@ def test_the_bounds_hold_and_everybody_hears_one_thing(
         queue.put(worker.submitted(number, size, now_ns + 8), now_ns)
         if takes:
             taken.extend(each.call.id for each in queue.start(now_ns))
-        ended = {each.id for each in worker.said if isinstance(each, Failed)}
+        ended = {each.id for each in worker.messages if isinstance(each, Failed)}
         waiting = set(sizes) - ended - set(taken)
         assert len(waiting) == len(queue) <= most
         assert sum(sizes[each] for each in waiting) <= most_bytes
     queue.refuse_all()
-    refused = [each.id for each in worker.said if isinstance(each, Failed)]
-    told = [number for each in worker.said if isinstance(each, Started) for number in each.ids]
+    refused = [each.id for each in worker.messages if isinstance(each, Failed)]
+    told = [number for each in worker.messages if isinstance(each, Started) for number in each.ids]
     assert told == taken == sorted(taken)
     assert sorted([*refused, *taken]) == sorted(sizes)

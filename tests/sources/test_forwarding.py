@@ -67,10 +67,10 @@ class Worker:
 
     def __init__(self, *, hears: bool = True) -> None:
         self.hears = hears
-        self.said: list[ToWorker] = []
+        self.messages: list[ToWorker] = []
 
     def respond(self, message: ToWorker) -> bool:
-        self.said.append(message)
+        self.messages.append(message)
         return self.hears
 
 
@@ -118,7 +118,7 @@ def forwarded(endpoint: Endpoint, worker: Worker, call: BusCall | None = None) -
 def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list[object]) -> None:
     worker, endpoint = Worker(), Endpoint(status, body)
     forwarded(endpoint, worker)
-    assert worker.said == [Started((1,)), *heard]
+    assert worker.messages == [Started((1,)), *heard]
     (posted,) = endpoint.posted
     assert json.loads(posted) == {
         "jsonrpc": "2.0",
@@ -131,7 +131,7 @@ def test_only_a_clear_answer_is_an_outcome(status: int, body: bytes, heard: list
 def test_blobs_stay_here() -> None:
     worker, endpoint = Worker(), Endpoint(200, result(HASH))
     forwarded(endpoint, worker, submit(raw=b"\x03" + RAW[1:]))
-    assert worker.said == [failed(1, RejectedTransaction(BLOBS_STAY))]
+    assert worker.messages == [failed(1, RejectedTransaction(BLOBS_STAY))]
     assert not endpoint.posted
 
 
@@ -140,7 +140,7 @@ def test_failure_on_the_way_is_said_without_secrets() -> None:
     failure = RefusedAnswer("unreachable", f"timed out at {KEY}")
     with capture_logs() as logs:
         forwarded(Endpoint(failure=failure), worker)
-    assert worker.said == [Started((1,))]
+    assert worker.messages == [Started((1,))]
     (event,) = logs
     assert event["event"] == "transaction_not_forwarded"
     assert event["outcome"] == "unknown"
@@ -153,9 +153,9 @@ def test_nothing_leaves_that_its_worker_does_not_know_of() -> None:
     endpoint = Endpoint(body=result(HASH))
     deaf, late = Worker(hears=False), Worker()
     forwarded(endpoint, deaf)
-    assert deaf.said == [Started((1,)), failed(1, SequencerUnavailable())]
+    assert deaf.messages == [Started((1,)), failed(1, SequencerUnavailable())]
     forwarded(endpoint, late, submit(deadline_ns=0))
-    assert late.said == [failed(1, SequencerUnavailable())]
+    assert late.messages == [failed(1, SequencerUnavailable())]
     assert endpoint.posted == []
 
 
@@ -170,7 +170,7 @@ def test_number_on_the_way_is_bounded_and_closing_gives_up() -> None:
         await forwarding.close()
 
     asyncio.run(run())
-    assert worker.said == [
+    assert worker.messages == [
         *(Started((number,)) for number in range(MOST)),
         failed(MOST, SequencerBusy()),
     ]
@@ -188,7 +188,7 @@ def test_real_endpoint_takes_and_refuses() -> None:
     worker = Worker()
 
     def has_said(count: int) -> bool:
-        return len(worker.said) == count
+        return len(worker.messages) == count
 
     async def run(url: str) -> None:
         forwarding = TransactionForwarding("main", f"{url}/{KEY}", DrivenClock())
@@ -199,7 +199,7 @@ def test_real_endpoint_takes_and_refuses() -> None:
 
     with toy_endpoint({"eth_sendRawTransaction": send}) as url:
         asyncio.run(run(url))
-    assert worker.said == [
+    assert worker.messages == [
         Started((1,)),
         Result(1),
         Started((2,)),

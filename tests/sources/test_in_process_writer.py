@@ -24,7 +24,7 @@ def at_rest(
     async def run() -> Stage:
         stage = Stage()
         stage.source.short = True
-        stage.writer.serve_here(lambda: stage.said.append(Result(0, "forgotten")))
+        stage.writer.serve_here(lambda: stage.messages.append(Result(0, "forgotten")))
         running = asyncio.create_task(stage.writer.run())
         await poll_until(lambda: stage.writer.is_at_rest)
         scene(stage)
@@ -46,7 +46,7 @@ def test_a_transaction_is_taken_at_once_where_nothing_else_is_done() -> None:
     def scene(stage: Stage) -> None:
         assert stage.writer.try_submit(sent, may_replace=True)
         assert stage.source.run_count == 1
-        assert stage.said == [NextNonce("main", sent.sender, 1)]
+        assert stage.messages == [NextNonce("main", sent.sender, 1)]
         with pytest.raises(RejectedTransaction, match="replacement"):
             stage.writer.try_submit(sent, may_replace=False)
         stage.submit(1, b"raw")
@@ -71,10 +71,10 @@ def test_a_command_is_carried_out_at_once_where_nothing_else_is_done() -> None:
         stage.source.outcome, stage.source.nonces = 7, {ALICE: 2}
         stage.source.on_command = lambda: setattr(stage.source, "last_commit", 2)
         assert stage.writer.try_execute(Mine()) == 7
-        assert stage.said == [Committed("main", 2), NextNonce("main", ALICE, 2)]
+        assert stage.messages == [Committed("main", 2), NextNonce("main", ALICE, 2)]
         stage.source.nonces = {ALICE: 1}
         assert stage.writer.try_execute(Mine()) == 7
-        assert stage.said[2:] == [Result(0, "forgotten"), NextNonce("main", ALICE, 1)]
+        assert stage.messages[2:] == [Result(0, "forgotten"), NextNonce("main", ALICE, 1)]
         stage.source.outcome = RefusedCommand("no")
         with pytest.raises(RefusedCommand, match="no"):
             stage.writer.try_execute(Mine())
@@ -90,11 +90,11 @@ def test_a_command_that_is_not_committed_is_committed_before_reads_and_other_wor
         stage.source.is_lazy = True
         for _ in range(2):
             stage.writer.try_execute(TakeSnapshot())
-        assert (held, stage.source.flushed, stage.said) == ([True], 0, [])
+        assert (held, stage.source.flushed, stage.messages) == ([True], 0, [])
         stage.writer.flush()
         stage.writer.flush()
         assert (held, stage.source.flushed) == ([True, False], 1)
-        assert stage.said == [Committed("main", 2)]
+        assert stage.messages == [Committed("main", 2)]
         stage.writer.try_execute(TakeSnapshot())
         stage.source.on_tick = lambda: held.append(stage.source.has_uncommitted)
         stage.submit(1, b"raw")

@@ -91,17 +91,17 @@ class Stage:
 
     def __init__(self, *outcomes: Toy | Exception) -> None:
         self.outcomes = list(outcomes)
-        self.said: list[ToWorker] = []
+        self.messages: list[ToWorker] = []
         self.first_hints: list[ToWorker] = []  # for a worker that connects at the first report
         waits = Waits(shortest=0.001, longest=0.002)
         self.kept = RestartingNetwork("a", self.begin, SystemClock(), self.broadcast, waits)
 
     @property
     def reports(self) -> list[SourceStatus]:
-        return [each.status for each in self.said if isinstance(each, SourceReport)]
+        return [each.status for each in self.messages if isinstance(each, SourceReport)]
 
     def broadcast(self, message: ToWorker) -> None:
-        self.said.append(message)
+        self.messages.append(message)
         self.first_hints = self.first_hints or list(self.kept.hints())
 
     async def begin(self) -> Toy:
@@ -211,7 +211,7 @@ def test_the_status_is_reported_without_secrets_and_kept_for_new_workers() -> No
         await stage.run(lambda: bool(stage.reports))
         shown = SourceStatus(canonical=CanonicalStatus("http://a/\N{HORIZONTAL ELLIPSIS}", 1, 2, 3))
         assert stage.reports == [shown]
-        assert list(stage.kept.hints()) == stage.said
+        assert list(stage.kept.hints()) == stage.messages
 
     asyncio.run(scene())
 

@@ -33,11 +33,11 @@ class Audited:
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
         self.clock = DrivenClock()
-        self.said, self.proofs = FakeFetcher(truth, 5), FakeFetcher(truth, 6)
-        self.said.proves = False
+        self.claims, self.proofs = FakeFetcher(truth, 5), FakeFetcher(truth, 6)
+        self.claims.proves = False
         self.audit = StateAudit(self.proofs, self.clock, SECONDS)  # type: ignore[arg-type]
         self.learner = StateFetcher(
-            self.said, proven=False, behind=2, audit=self.audit  # type: ignore[arg-type]
+            self.claims, proven=False, behind=2, audit=self.audit  # type: ignore[arg-type]
         )  # fmt: skip
         self.learner.begin(FetchedState(EPOCH))
         headers = [truth.headers[number] for number in range(LATEST, ANCHOR - 1, -1)]
@@ -53,7 +53,7 @@ class Audited:
             state = view.state(number)
             if slot is None:
                 return state.account(address)
-            return self.said.another.get((address, slot), state.storage(address, slot))
+            return self.claims.another.get((address, slot), state.storage(address, slot))
 
     async def settled(self) -> RefutedClaim | None:
         """Return the false values; None once nothing waits any more, or nothing can be proven."""
@@ -89,7 +89,7 @@ def test_what_was_believed_is_proven(audited: Audited) -> None:
 
 
 def test_a_lie_is_found_and_nothing_is_believed_for_a_while(audited: Audited) -> None:
-    audited.said.another[SCRIBE, 2] = 99
+    audited.claims.another[SCRIBE, 2] = 99
 
     async def scene() -> RefutedClaim | None:
         await audited.learn()
@@ -112,9 +112,9 @@ def test_only_what_is_proven_is_learned_while_nothing_is_believed(audited: Audit
         await audited.learn()
         audited.clock.advance(int((SECONDS + 1) * 10**9))
         assert not audited.audit.accepts_unproven
-        asked = len(audited.said.places)
+        asked = len(audited.claims.places)
         await audited.learn(StateKeys(slots={SCRIBE: frozenset({3})}))
-        assert len(audited.said.places) == asked
+        assert len(audited.claims.places) == asked
         audited.proofs.proves = False
         with pytest.raises(NoUpstream):
             await audited.learn(StateKeys(slots={SCRIBE: frozenset({4})}))

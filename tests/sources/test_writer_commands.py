@@ -31,10 +31,10 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
         order(stage, 2)
         order(stage, 3)
 
-    stage = play(scene, lambda stage: Result(3, 7) in stage.said)
+    stage = play(scene, lambda stage: Result(3, 7) in stage.messages)
     assert stage.source.commands == [Mine(2), Mine(3)]
     assert stage.source.run_count == 1
-    said = [each for each in stage.said if isinstance(each, Result | Result)]
+    said = [each for each in stage.messages if isinstance(each, Result | Result)]
     assert said == [Result(1), Result(2, 7), Result(3, 7)]
     assert len(stage.source.threads) == 1
 
@@ -56,8 +56,8 @@ def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next(
             stage.submit(number, b"raw", BOB)
         order(stage, 7)
 
-    stage = play(scene, lambda stage: Result(7) in stage.said)
-    after = stage.said[stage.said.index(Result(0, "forgotten")) + 1 :]
+    stage = play(scene, lambda stage: Result(7) in stage.messages)
+    after = stage.messages[stage.messages.index(Result(0, "forgotten")) + 1 :]
     assert after[:3] == [NextNonce("main", BOB, 2), NextNonce("main", ALICE, 1), Result(7)]
 
 
@@ -72,9 +72,9 @@ def test_workers_forget_nothing_while_no_nonce_falls() -> None:
         stage.submit(2, b"raw", BOB)
         order(stage, 3)
 
-    stage = play(scene, lambda stage: Result(3) in stage.said)
-    assert Result(0, "forgotten") not in stage.said
-    assert stage.said[-2:] == [NextNonce("main", BOB, 5), Result(3)]
+    stage = play(scene, lambda stage: Result(3) in stage.messages)
+    assert Result(0, "forgotten") not in stage.messages
+    assert stage.messages[-2:] == [NextNonce("main", BOB, 5), Result(3)]
 
 
 def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
@@ -85,8 +85,8 @@ def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
         order(stage, 30)
         order(stage, 31)
 
-    stage = play(scene, lambda stage: Result(31) in stage.said)
-    assert stage.said.count(Result(0, "forgotten")) == 2
+    stage = play(scene, lambda stage: Result(31) in stage.messages)
+    assert stage.messages.count(Result(0, "forgotten")) == 2
 
 
 def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
@@ -96,8 +96,8 @@ def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
         asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
         stage.call(1, asked)
 
-    stage = play(scene, lambda stage: Result(1) in stage.said)
-    assert stage.said[:2] == [NextNonce("main", BOB, 3), Result(1)]
+    stage = play(scene, lambda stage: Result(1) in stage.messages)
+    assert stage.messages[:2] == [NextNonce("main", BOB, 3), Result(1)]
 
 
 def test_one_that_may_not_replace_another_is_refused() -> None:
@@ -106,8 +106,8 @@ def test_one_that_may_not_replace_another_is_refused() -> None:
             stage.call(number, Submit(b"raw", ALICE, may_replace=False))
 
     refused = failed(2, RejectedTransaction("replacement transaction underpriced"))
-    stage = play(scene, lambda stage: refused in stage.said)
-    assert Result(1) in stage.said
+    stage = play(scene, lambda stage: refused in stage.messages)
+    assert Result(1) in stage.messages
 
 
 def test_command_that_is_refused_or_late_is_answered() -> None:
@@ -116,8 +116,8 @@ def test_command_that_is_refused_or_late_is_answered() -> None:
         order(stage, 1, stage.clock.monotonic_ns())
         order(stage, 2)
 
-    stage = play(scene, lambda stage: failed(2, RefusedCommand("no")) in stage.said)
-    assert failed(1, SequencerUnavailable()) in stage.said
+    stage = play(scene, lambda stage: failed(2, RefusedCommand("no")) in stage.messages)
+    assert failed(1, SequencerUnavailable()) in stage.messages
     assert stage.source.commands == [Mine(2)]
 
 
@@ -130,7 +130,7 @@ def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> Non
         with pytest.raises(ZeroDivisionError):
             await stage.writer.run()
         await stage.writer.close()
-        return stage.said
+        return stage.messages
 
     assert asyncio.run(run()) == [
         failed(1, RefusedCommand("the command failed, and the chain is restarted")),
@@ -151,9 +151,9 @@ def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> N
         for number, command in enumerate(commands):
             stage.call(number, command)
 
-    stage = play(scene, lambda stage: len(stage.said) == len(commands))
+    stage = play(scene, lambda stage: len(stage.messages) == len(commands))
     assert stage.source.together == [2]
-    assert stage.said == [Result(0, None), Result(1, None), Result(2, 7), Result(3, 7)]
+    assert stage.messages == [Result(0, None), Result(1, None), Result(2, 7), Result(3, 7)]
 
 
 def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> None:
@@ -169,7 +169,7 @@ def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> N
         order(stage, 1)
         order(stage, 1_000)
 
-    play(scene, lambda stage: Result(1_000) in stage.said)
+    play(scene, lambda stage: Result(1_000) in stage.messages)
     assert [each == here for each in threads] == [True, True, False]
 
 
@@ -183,6 +183,6 @@ def test_workers_hear_of_commits_before_the_answer() -> None:
         order(stage, 2)
         stage.ask(3)
 
-    stage = play(scene, lambda stage: Result(3, PoolNumbers()) in stage.said)
-    said = [each for each in stage.said if each != Result(3, PoolNumbers())]
+    stage = play(scene, lambda stage: Result(3, PoolNumbers()) in stage.messages)
+    said = [each for each in stage.messages if each != Result(3, PoolNumbers())]
     assert said == [Committed("main", 2), Result(1), Committed("main", 3), Result(2)]

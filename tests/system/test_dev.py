@@ -73,8 +73,8 @@ def test_both_networks_have_a_pending_block_that_grows_and_seals(dev: Dev) -> No
 
 
 def test_what_it_says_fits_and_can_be_copied(dev: Dev) -> None:
-    assert max(len(line.rstrip("\n")) for line in dev.said) <= 80
-    said = "".join(dev.said)
+    assert max(len(line.rstrip("\n")) for line in dev.output) <= 80
+    said = "".join(dev.output)
     # Libraries that require the checksum of an address get one.
     assert "  0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n     0xac0974be" in said
     assert "a block every 2 s, a flashblock every 200 ms\n" in said
@@ -123,7 +123,7 @@ def test_every_line_of_the_readme_answers_as_shown(dev: Dev) -> None:
 
 
 def test_what_it_prints_at_its_start_is_shown_as_it_is(dev: Dev) -> None:
-    said = "".join(dev.said)
+    said = "".join(dev.output)
     shown = re.search(r"```console\n(main  http.*?)```", README, re.DOTALL)
     assert shown is not None
     ports = re.compile(r"127\.0\.0\.1:\d+")
@@ -233,7 +233,7 @@ def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:
         )
         assert nonces[0] == "0x0"
         assert nonces[1] != "0x0"
-        assert "50 transactions a second from the accounts 5 to 9\n" in dev.said
+        assert "50 transactions a second from the accounts 5 to 9\n" in dev.output
 
 
 @pytest.mark.heavy

@@ -185,7 +185,7 @@ def slow_request(dev: Dev, request_id: str) -> dict[str, Any]:
 def test_metrics_have_an_address_of_their_own_and_slow_requests_are_logged() -> None:
     options = ("--metrics-listen=127.0.0.1:0", "--slow-request=0.000000001", "--log-format=json")
     with dev_chain(*options, *SOLO) as dev:
-        said = "".join(dev.said)
+        said = "".join(dev.output)
         (address,) = re.findall(r"metrics at (http://\S+)/metrics", said)
         assert value(scrape(address), "ready", network="main") == 1
         assert dev.main.probe("/metrics")[0] == 404
@@ -212,7 +212,7 @@ def test_they_are_at_addresses_that_other_machines_reach() -> None:
     with dev_chain("--listen=0.0.0.0:0", "--test-listen=") as dev:
         assert value(scrape(dev.main.url), "ready", network="main") == 1
     with dev_chain("--metrics-listen=0.0.0.0:0", "--test-listen=") as dev:
-        (address,) = re.findall(r"metrics at (http://\S+)/metrics", "".join(dev.said))
+        (address,) = re.findall(r"metrics at (http://\S+)/metrics", "".join(dev.output))
         assert value(scrape(address), "ready", network="main") == 1
         assert exchange(address, "/", "{}").status == 404
 

@@ -111,7 +111,7 @@ def test_a_chain_goes_on_whoever_is_killed(tmp_path: Path, nats: NatsServer) -> 
         again.until_epoch(3, "this node writes")
         second.signal_writer(signal.SIGCONT)
         second.until_epoch(3, "writer reachable")
-        assert "log_deposed" in second.said()
+        assert "log_deposed" in second.output()
         until(replica.is_ready, "the replica is ready")
         seen = roamer.answers
         until(lambda: roamer.answers > seen + 30, "a client goes around")
@@ -156,7 +156,7 @@ def test_a_standby_with_feeds_goes_on_as_after_a_restart(tmp_path: Path, nats: N
         chain = opened.enter_context(
             service(tmp_path / "chain.log", "dev", f"--data={tmp_path / 'chain'}", *words)
         )
-        (feed,) = re.findall(r"ws://\S+", chain.said())
+        (feed,) = re.findall(r"ws://\S+", chain.output())
         followed = [
             "serve", "--source=feed", f"--genesis={tmp_path / 'chain' / 'main' / 'genesis.json'}",
             f"--feed={feed}", f"--canonical={chain.network.url}", "--takeover=0.5", *KEEP,

@@ -16,7 +16,7 @@ from support.servers.dev_processes import Following, children, dev_chain, follow
 from support.servers.waiting import PATIENCE, until
 from weather.convergence import Lateness, lateness
 from weather.faults import Bound, words
-from weather.hearing import FeedRecorder
+from weather.feed_recorder import FeedRecorder
 from weather.killing import kill_again_and_again
 from weather.recording import SourceRecorder
 from weather.watching import Watcher

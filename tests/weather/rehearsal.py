@@ -31,7 +31,7 @@ from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.status.network_status import MessageStatus
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from weather.convergence import Lateness, lateness
-from weather.looking import PollingSource
+from weather.polling_source import PollingSource
 from weather.source_chain import Published, SourceChain
 
 TRANSIT_NS = 2 * MS  # of a message, and of a response of the canonical source
@@ -134,7 +134,7 @@ class Weather:
         if came:
             self.followed.receive(came)
         elif self._looking is not None and self._looking.next_due_ns <= now:
-            self.followed.add(self._looking.look(self.followed))
+            self.followed.add(self._looking.poll(self.followed))
         elif self.followed.next_due_ns <= now:
             self.followed.tick()
 

@@ -91,7 +91,7 @@ def test_it_is_who_tools_look_for(chain: Running) -> None:
 def test_time_is_that_of_the_clock_from_block_0_on(chain: Running) -> None:
     begun = number(_block(chain, "earliest")["timestamp"])
     assert STARTED <= begun <= time.time()
-    assert f"{begun}" in chain.said
+    assert f"{begun}" in chain.output
     now, next_time = int(time.time()), number(_block(chain, "latest")["timestamp"]) + 1
     chain.ask("evm_mine")
     mined = number(_block(chain, "latest")["timestamp"])
@@ -112,9 +112,9 @@ def test_a_kept_chain_goes_on(tmp_path: Path) -> None:
 
 def test_it_prints_what_anvil_prints(chain: Running) -> None:
     with running(anvil()) as theirs:
-        wanted = [_without_figures(line) for line in theirs.said]
+        wanted = [_without_figures(line) for line in theirs.output]
     begin = wanted.index("Available Accounts")
-    found = [_without_figures(line) for line in chain.said]
+    found = [_without_figures(line) for line in chain.output]
     assert _words(found[found.index("Available Accounts") :]) == _words(wanted[begin:])
 
 

@@ -20,11 +20,11 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Store
 from support.chains.importing import import_bytes
-from support.damaging import damaging
 from support.payloads.small_store import append
 from support.servers.command import run, run_apart
 from support.servers.dev_processes import Network, RpcError, package_environment
 from support.servers.waiting import until
+from support.store_damage import damaging
 
 FOREBLOCK = [sys.executable, "-m", "foreblock"]
 

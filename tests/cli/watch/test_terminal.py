@@ -50,12 +50,12 @@ class Terminal:
                 return
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._said.decode("utf-8", "replace")
 
     def frame(self) -> list[str]:
         """The lines of the last complete picture."""
-        pictures = self.said.split(HOME)
+        pictures = self.output.split(HOME)
         text = pictures[-2] if len(pictures) > 2 else ""
         return [line.rstrip("\r") for line in ESCAPES.sub("", text).split("\n")]
 
@@ -125,9 +125,9 @@ def test_it_shows_a_moving_chain_and_quits_with_q(url: str) -> None:
         until(lambda: seen not in terminal.frame(), "another number")
         terminal.press("q")
         assert terminal.ends() == 0
-        until(lambda: LEAVES in terminal.said, "the screen is as before")
-        assert ENTERS in terminal.said
-        assert "Traceback" not in terminal.said
+        until(lambda: LEAVES in terminal.output, "the screen is as before")
+        assert ENTERS in terminal.output
+        assert "Traceback" not in terminal.output
 
 
 def test_ctrl_c_quits_too(url: str) -> None:
@@ -135,7 +135,7 @@ def test_ctrl_c_quits_too(url: str) -> None:
         terminal.shows("live")
         terminal.press("\x03")
         assert terminal.ends() == 0
-        assert "Traceback" not in terminal.said
+        assert "Traceback" not in terminal.output
 
 
 def test_it_follows_the_size_of_the_window(url: str) -> None:

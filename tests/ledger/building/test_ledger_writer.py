@@ -109,7 +109,7 @@ def test_previous_is_the_index_before_even_across_blocks(chain: Chain) -> None:
 def test_previous_is_known_for_a_block_begun_anew_on_one_made_of_indices(chain: Chain) -> None:
     chain.add(chain.deposit())
     chain.seal(chain.deposit())
-    chain.give_up()
+    chain.drop_block()
     assert chain.add(chain.deposit()).previous == FlashblockId(1, 0)
 
 

@@ -146,7 +146,7 @@ def test_block_whose_commit_failed_is_given_back_as_of_its_last(
     with pytest.raises(DiskFull):
         chain.seal() if sealing else chain.add()
     disk.full = False
-    chain.go_on()
+    chain.resume_block()
     assert chain.block.open_count == 0
     assert chain.add(chain.write(PASSER, 1, 2)) == expected.add(expected.write(PASSER, 1, 2))
     assert chain.seal() == expected.seal()

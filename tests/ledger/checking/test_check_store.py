@@ -18,7 +18,7 @@ from support.chains.writing import SCRIBE, Chain
 from support.servers.dev_processes import dev_chain
 
 
-def nobody(_part: str, _done: int, _total: int) -> None:
+def ignore_progress(_part: str, _done: int, _total: int) -> None:
     """Ignore progress reports."""
 
 
@@ -26,7 +26,7 @@ def checked(chain: DevChain | Chain) -> Checked:
     """Check the last commit of a chain that is being written; expect no damage."""
     found: list[Damage] = []
     with chain.store.view() as view:
-        result = check_view(view, found.append, nobody)
+        result = check_view(view, found.append, ignore_progress)
     assert found == []
     return result
 
@@ -117,7 +117,7 @@ def test_the_store_of_a_running_service_has_none(tmp_path: Path) -> None:
         for round_ in range(1, 5):
             dev.main.ask("anvil_mine", "0x3")
             found: list[Damage] = []
-            result = check_store(str(data / "main"), found.append, nobody)
+            result = check_store(str(data / "main"), found.append, ignore_progress)
             assert found == []
             assert result.heads.latest is not None
             assert result.heads.latest[0] >= 3 * round_
@@ -141,4 +141,4 @@ def test_an_interruption_ends_it(tmp_path: Path, part: str) -> None:
 def test_a_store_that_is_not_there_is_no_damage(tmp_path: Path) -> None:
     found: list[Damage] = []
     with pytest.raises(StoreMissing):
-        check_store(str(tmp_path), found.append, nobody)
+        check_store(str(tmp_path), found.append, ignore_progress)

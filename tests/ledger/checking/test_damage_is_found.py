@@ -15,7 +15,7 @@ from foreblock.ledger.checking.check_store import check_store
 from foreblock.ledger.storage import partial_rows, rows
 from support.chains.checked_chains import CONTRACT, WRITES, busy_chain
 from support.chains.importing import import_bytes
-from support.damaging import Tables, damaging
+from support.store_damage import Tables, damaging
 
 
 def found(folder: Path) -> list[Damage]:

@@ -55,7 +55,7 @@ def with_deposit(
     return replace(message, payload_id=b"\1\2\3\4\5\6\7\x08", base=base, diff=diff)
 
 
-def go_on(truth: Truth, following: Following, built: Built) -> None:
+def check_progress(truth: Truth, following: Following, built: Built) -> None:
     """Check that honest messages are followed as before."""
     following.hear(*built.messages)
     assert following.pending == (built.number, len(PLAN) - 1)
@@ -74,7 +74,7 @@ def test_a_gas_limit_far_above_the_parents_is_refused_before_anything_runs(
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
     assert "gas_limit: expected 60000000 at most" in str(following.follower.last_error)
-    go_on(truth, following, built)
+    check_progress(truth, following, built)
 
 
 @pytest.mark.parametrize("code", LOOPS.values(), ids=LOOPS)
@@ -87,7 +87,7 @@ def test_what_spends_more_gas_than_it_says_is_stopped(
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
     assert "transactions[1]: expected all gas that the" in str(following.follower.last_error)
-    go_on(truth, following, built)
+    check_progress(truth, following, built)
 
 
 def test_what_takes_too_long_is_stopped_and_not_tried_again(
@@ -102,7 +102,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
     following.receive(bad, feed="another")
     assert "overrun: it did before" in str(following.follower.last_error)
     assert following.follower.counters["Overrun"] == 2
-    go_on(truth, following, built)
+    check_progress(truth, following, built)
 
 
 def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_canonical_block_that_spends_more_than_it_says_is_stopped(
     following.canonical(lying(built.blocks[-1], deposit_with_code(loop(), LIMIT - 500_000)))
     assert following.follower.counters["CanonicalDiverged"] == 1
     assert "gas used: expected" in str(following.follower.last_error)
-    go_on(truth, following, built)
+    check_progress(truth, following, built)
 
 
 def test_a_canonical_block_claims_no_more_than_so_many_of_its_parents(
@@ -221,7 +221,7 @@ def test_a_canonical_block_claims_no_more_than_so_many_of_its_parents(
     following.canonical(Block(absurd, built.blocks[-1].transactions, (), ()))
     assert following.follower.counters["BadCanonical"] == 1
     assert "gas used" in str(following.follower.last_error)
-    go_on(truth, following, built)
+    check_progress(truth, following, built)
 
 
 def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(

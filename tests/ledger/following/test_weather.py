@@ -105,7 +105,7 @@ class StoreChecker:
         self._commit = 0
         self._rows: dict[bytes, bytes] = {}
 
-    def look(self) -> None:
+    def check(self) -> None:
         with self._following.store.view() as view:
             assert view.heads.commit >= self._commit, "commits never go back"
             self._commit = view.heads.commit
@@ -188,18 +188,18 @@ def follow(
     looker = StoreChecker(following, truth)
     for message in delivery:
         following.receive(message)
-        looker.look()
+        looker.check()
         for _ in range(chance.choice([0, 0, 1, 100])):
             if following.follower.next_due_ns == 0:
                 following.follower.tick()
         if canonical:
             answer(following, truth, message.block_number)
-        looker.look()
+        looker.check()
         if chance.random() < weather.killed:
             following.reopen()
-            looker.look()
+            looker.check()
     following.settle()
-    looker.look()
+    looker.check()
     return following, truth
 
 
@@ -281,7 +281,7 @@ def test_lost_message_without_canonical_freezes_honestly(tmp_path: Path, lost: i
         for message in job.messages:
             if (message.block_number, message.index) != (3, lost):
                 following.hear(message)
-                looker.look()
+                looker.check()
     assert following.latest == (2 if lost else 1), "the last proven block"
     assert following.follower.missing == jobs[2].blocks[-1].hash
     following.expire()

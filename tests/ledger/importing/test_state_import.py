@@ -40,7 +40,7 @@ from support.chains.importing import import_bytes
 from support.chains.long_chain import HEAD, MERGED_AT
 
 
-def nobody(*_: object) -> None:
+def ignore_progress(*_: object) -> None:
     """Ignore progress reports."""
 
 
@@ -59,7 +59,7 @@ def headers(long_chain: ChainFiles) -> list[Header]:
 
 def dumped(store: Path, block: int | None) -> bytes:
     out = io.BytesIO()
-    dump_store(store, block, out, nobody)
+    dump_store(store, block, out, ignore_progress)
     return out.getvalue()
 
 
@@ -73,7 +73,7 @@ def begin(
     genesis, _ = stored(whole, 0)
     _, difficulty = stored(whole, block)
     beginning = ImportStart([genesis, *headers[:block]], difficulty, config)
-    return import_state(dump, beginning, data, nobody, memory=1 << 14)
+    return import_state(dump, beginning, data, ignore_progress, memory=1 << 14)
 
 
 def stored(whole: Path, number: int) -> tuple[Header, int]:
@@ -100,12 +100,12 @@ def test_chain_goes_on_from_an_imported_state(
 
     rest = tmp_path / "rest.rlp"
     rest.write_bytes(b"".join(long_chain.items()[block:]))
-    done = import_files(None, rest, data, None, nobody, address_index=True)
+    done = import_files(None, rest, data, None, ignore_progress, address_index=True)
     assert done.progress.blocks == HEAD - block
     assert done.heads.latest == (HEAD, headers[-1].hash)
     assert dumped(data, None) == dumped(whole, None)
     found: list[Damage] = []
-    checked = check_store(str(data), found.append, nobody)
+    checked = check_store(str(data), found.append, ignore_progress)
     assert found == []
     assert checked.blocks == HEAD - block + 1
 
@@ -144,10 +144,10 @@ def test_history_contract_knows_the_hashes_that_no_header_gives(
     config = config_of_genesis(long_chain.genesis.read_bytes())
     few = ImportStart(headers[:43] + headers[53:], None, config)
     with pytest.raises(BadState, match="does not follow"):
-        import_state(dump, few, tmp_path / "begun", nobody)
+        import_state(dump, few, tmp_path / "begun", ignore_progress)
     alone = ImportStart(headers[53:], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="the hash of block 43"):
-        import_state(dump, alone, tmp_path / "begun", nobody)
+        import_state(dump, alone, tmp_path / "begun", ignore_progress)
 
 
 def test_headers_are_needed_where_the_state_has_no_hashes(
@@ -158,7 +158,7 @@ def test_headers_are_needed_where_the_state_has_no_hashes(
     dump.write_bytes(dumped(whole, 44))
     alone = ImportStart(headers[43:44], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="headers of blocks 0 to 44"):
-        import_state(dump, alone, tmp_path / "begun", nobody)
+        import_state(dump, alone, tmp_path / "begun", ignore_progress)
 
 
 def test_mined_block_needs_its_total_difficulty(
@@ -167,7 +167,7 @@ def test_mined_block_needs_its_total_difficulty(
     config = config_of_genesis(long_chain.genesis.read_bytes())
     beginning = ImportStart(headers[:20], None, config)
     with leaving_nothing(tmp_path), pytest.raises(BadState, match="total difficulty"):
-        import_state(tmp_path / "none", beginning, tmp_path / "begun", nobody)
+        import_state(tmp_path / "none", beginning, tmp_path / "begun", ignore_progress)
 
 
 def test_refused_dump_leaves_nothing(
@@ -191,7 +191,7 @@ def test_refused_dump_leaves_nothing(
     for match, text in broken.items():
         dump.write_bytes(text)
         with leaving_nothing(tmp_path), pytest.raises(BadState, match=match):
-            import_state(dump, beginning, tmp_path / "begun", nobody)
+            import_state(dump, beginning, tmp_path / "begun", ignore_progress)
 
 
 def test_interrupted_import_leaves_nothing(
@@ -272,16 +272,16 @@ def test_store_belongs_to_its_configuration(
     rest = tmp_path / "rest.rlp"
     rest.write_bytes(b"".join(long_chain.items()[50:]))
     with pytest.raises(DifferentGenesis):
-        import_files(example.genesis, rest, data, None, nobody)
+        import_files(example.genesis, rest, data, None, ignore_progress)
     with pytest.raises(StoreMissing):
-        import_files(None, rest, tmp_path / "none", None, nobody)
+        import_files(None, rest, tmp_path / "none", None, ignore_progress)
     with Store(str(tmp_path / "empty"), write=True):
         pass
     with pytest.raises(NoChain):
-        import_files(None, rest, tmp_path / "empty", None, nobody)
+        import_files(None, rest, tmp_path / "empty", None, ignore_progress)
     gap = tmp_path / "gap.rlp"
     gap.write_bytes(b"".join(long_chain.items()[51:]))
     with pytest.raises(BadBlock):
-        import_files(long_chain.genesis, gap, data, None, nobody)
-    done = import_files(long_chain.genesis, rest, data, None, nobody)
+        import_files(long_chain.genesis, gap, data, None, ignore_progress)
+    done = import_files(long_chain.genesis, rest, data, None, ignore_progress)
     assert done.heads.latest == (HEAD, headers[-1].hash)

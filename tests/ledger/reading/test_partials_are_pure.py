@@ -171,7 +171,7 @@ class Watcher:
         self.reference.add(header, self.raws)
         self.raws.clear()
 
-    def look(self) -> None:
+    def check_unchanged(self) -> None:
         """Check that work behind the head has changed nothing."""
         with self.chain.store.view() as view:
             for partial, model in self.states.items():
@@ -213,7 +213,7 @@ def test_partials_are_what_their_transactions_make_of_the_parent(
                 watcher.committed()
                 for entries in index.slices:
                     chain.store.maintain(entries) if entries else chain.writer.follow_up()
-                    watcher.look()
+                    watcher.check_unchanged()
                 if index.reopen:
                     chain.reopen()
             sealed = chain.writer.header_if_sealed(chain.block)
@@ -223,8 +223,8 @@ def test_partials_are_what_their_transactions_make_of_the_parent(
             watcher.sealed(sealed)
             chain.seal(chain.deposit())
             watcher.committed()
-            watcher.look()
+            watcher.check_unchanged()
         chain.settle()
-        watcher.look()
+        watcher.check_unchanged()
         chain.store.close()
         watcher.reference.store.close()

@@ -20,7 +20,7 @@ META = struct.Struct("<16xIIQQ48x48xQQ")  # of a page: magic, version, address, 
 MAGIC = 0xBEEFC0DE
 
 
-def nobody(_written: int, _expected: int) -> None:
+def ignore_progress(_written: int, _expected: int) -> None:
     """Ignore progress reports."""
 
 
@@ -68,7 +68,7 @@ def test_the_copy_is_in_its_place_and_nothing_else_is_left(folder: Path) -> None
 
 def test_both_meta_pages_are_of_the_chain(folder: Path) -> None:
     """A process that has the store open chooses between them by an old number."""
-    compact_store(folder, nobody)
+    compact_store(folder, ignore_progress)
     assert sorted(numbers(folder / "data.mdb")) == [1, 2]
 
 
@@ -98,7 +98,7 @@ def test_readers_of_the_old_file_and_of_the_new_one_do_each_other_no_harm(
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as reader:
         assert reader.stdout is not None
         assert int(reader.stdout.readline()) == before
-        compact_store(folder, nobody)
+        compact_store(folder, ignore_progress)
         with Store(str(folder)) as store, store.view() as view:
             assert view.heads.commit == before
         check_whole(folder)
@@ -125,7 +125,7 @@ def test_an_interruption_before_the_rename_leaves_the_store_as_it_was(
     with monkeypatch.context() as patched:
         patched.setattr(compacting, moment, kill)
         with pytest.raises(Killed):
-            compact_store(folder, nobody)
+            compact_store(folder, ignore_progress)
     assert (folder / "data.mdb").stat().st_ino == before
     check_whole(folder)
 
@@ -163,7 +163,7 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(folder: Path, moment: str) ->
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert (data.stat().st_ino != before.st_ino) == (moment == "after the rename")
     check_whole(folder)
-    compact_store(folder, nobody)
+    compact_store(folder, ignore_progress)
     assert not (folder / PART).exists()
     check_whole(folder)
 
@@ -171,7 +171,7 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(folder: Path, moment: str) ->
 def test_what_a_killed_run_left_is_removed(folder: Path) -> None:
     (folder / PART).mkdir()
     (folder / PART / "data.mdb").write_bytes(b"half")
-    compact_store(folder, nobody)
+    compact_store(folder, ignore_progress)
     assert not (folder / PART).exists()
     check_whole(folder)
 
@@ -185,12 +185,12 @@ def test_a_full_disk_leaves_the_store_as_it_was(
     with monkeypatch.context() as patched:
         patched.setattr(compacting, "write_copy", fail)
         with pytest.raises(DiskFull):
-            compact_store(folder, nobody)
+            compact_store(folder, ignore_progress)
     assert not (folder / PART).exists()
     check_whole(folder)
 
 
 def test_no_store_is_made_where_there_is_none(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing):
-        compact_store(tmp_path, nobody)
+        compact_store(tmp_path, ignore_progress)
     assert list(tmp_path.iterdir()) == []

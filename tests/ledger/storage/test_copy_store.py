@@ -12,7 +12,7 @@ from foreblock.ledger.storage.copy_store import copy_store
 from support.payloads.small_store import ALICE, append, balance
 
 
-def nobody(_written: int, _expected: int) -> None:
+def ignore_progress(_written: int, _expected: int) -> None:
     """Ignore progress reports."""
 
 
@@ -58,10 +58,10 @@ def test_what_is_there_already_is_left_alone(source: Path, tmp_path: Path) -> No
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     for name in ("folder", "file", "nowhere", "store"):
         with pytest.raises(StoreExists, match=name):
-            copy_store(source, tmp_path / name, nobody)
+            copy_store(source, tmp_path / name, ignore_progress)
     assert (tmp_path / "file").read_text() == "mine"
     with pytest.raises(StoreMissing):
-        copy_store(tmp_path / "folder", tmp_path / "copy", nobody)
+        copy_store(tmp_path / "folder", tmp_path / "copy", ignore_progress)
     assert not (tmp_path / "copy").exists()
 
 
@@ -75,7 +75,7 @@ def test_a_copy_that_fails_leaves_nothing(
     monkeypatch.setattr(copying, step, fail)
     before = {each.name for each in tmp_path.iterdir()}
     with pytest.raises(DiskFull):
-        copy_store(source, tmp_path / "copy", nobody)
+        copy_store(source, tmp_path / "copy", ignore_progress)
     assert {each.name for each in tmp_path.iterdir()} == before
 
 

@@ -95,7 +95,7 @@ def test_rows_of_a_dropped_partial_vanish_with_its_height(chain: Chain) -> None:
     chain.add(chain.deposit())
     dropped = chain.add(chain.signed())
     lost = chain.block.partials
-    chain.give_up()
+    chain.drop_block()
     grow(chain, 1)
     with chain.store.view() as view:
         assert all(present(view, *(key(1, each) for each in lost for key in BODY)))
@@ -111,7 +111,7 @@ def test_rows_of_a_dropped_partial_vanish_with_its_height(chain: Chain) -> None:
 def test_hash_that_a_later_job_has_again_means_the_live_partial(chain: Chain) -> None:
     deposit = chain.deposit()
     first = chain.add(deposit)
-    chain.give_up()
+    chain.drop_block()
     second = chain.add(deposit)
     assert first.diff.block_hash == second.diff.block_hash
     with chain.store.view() as view:

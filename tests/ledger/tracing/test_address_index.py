@@ -23,6 +23,7 @@ from foreblock.ledger.storage.section_index import ADDRESSES, OF_CALLS, OF_TRANS
 from foreblock.ledger.tracing import address_indexing
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.status.status_text import status_lines
+from support.address_model import check_pages, scan
 from support.chains.dev_chain import DevChain
 from support.chains.writing import (
     FACTORY,
@@ -36,7 +37,6 @@ from support.chains.writing import (
 from support.servers.asking import asker, error
 from support.servers.long_work import thresholds
 from support.servers.waiting import PATIENCE, until
-from support.touching import check_pages, scan
 
 UNKNOWN = b"\x99" * 20
 ADDRESSES_ASKED = ["0x" + each.hex() for each in (*SENDERS[:2], NOBODY, FACTORY, MORTAL, UNKNOWN)]

@@ -81,7 +81,7 @@ class Tab:
         self.do("Page.navigate", url=url)
         self.wait("document.readyState === 'complete'", f"{url} is loaded")
 
-    def look(self, *, width: int = 1440, height: int = 900, dark: bool = False) -> None:
+    def set_viewport(self, *, width: int = 1440, height: int = 900, dark: bool = False) -> None:
         """Set the window size and the system's colour scheme."""
         phone = width < 600
         self.do(
@@ -155,7 +155,7 @@ class Tab:
 def opened_tab(browser: Browser, url: str, **look: Any) -> Iterator[Tab]:  # noqa: ANN401
     """A tab that shows a URL, until it is closed."""
     tab = Tab(browser)
-    tab.look(**look)
+    tab.set_viewport(**look)
     tab.open(url)
     try:
         yield tab

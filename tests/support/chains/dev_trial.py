@@ -76,10 +76,10 @@ class Trial(HeldChain):
         getattr(self, f"do_{name}")(*arguments)
         self.life.settle()
         if name not in {"revert", "reset", "rollback", "set_head", "reorg", "reorg_back"}:
-            self.life.names.hear(self.life.chain.published)
+            self.life.names.apply(self.life.chain.published)
             begun_anew = self.life.names.job(number) not in {job, b""}
             if begun_anew and name != "reorg_with":
-                self.model.begin_anew()
+                self.model.restart_block()
         self.finish()
 
     # --- Transactions ------------------------------------------------------------------
@@ -371,7 +371,7 @@ class Trial(HeldChain):
         self.life.names.drop_tail(self.model.height + 1)
         self.done("foreblock_dropTail")
         self.take_sealed(1)
-        self.model.take_up(tail)
+        self.model.reapply(tail)
 
     def do_equivocate(self) -> None:
         place = self.done("foreblock_equivocate")

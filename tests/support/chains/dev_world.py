@@ -178,13 +178,13 @@ class DevWorld:
     def requeue(self, some: Iterable[Change]) -> None:
         self.waiting |= {each.key: each for each in some if isinstance(each, Sent)}
 
-    def begin_anew(self) -> None:
+    def restart_block(self) -> None:
         """Restart the block in progress: apply state edits, then run transactions."""
         changes = self.in_progress
         self.open = []
-        self.take_up(changes)
+        self.reapply(changes)
 
-    def take_up(self, changes: Sequence[Change]) -> None:
+    def reapply(self, changes: Sequence[Change]) -> None:
         """Apply dropped changes again: edit accounts, and queue transactions."""
         again = [each for each in changes if isinstance(each, Set)]
         if again:
@@ -202,7 +202,7 @@ class DevWorld:
         unsealed, self.open = self.in_progress, []
         self.blocks += [[] for _ in range(empty)]
         if puts_back:
-            self.take_up([*given_up, *unsealed])
+            self.reapply([*given_up, *unsealed])
         else:
             self.requeue(unsealed)
 

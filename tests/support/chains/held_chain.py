@@ -83,9 +83,9 @@ class DevLife:
         if self.chain.sequencer.mining.state.mining != "automine":
             self.chain.execute(CloseFlashblock())
 
-    def look(self) -> None:
+    def poll_subscribers(self) -> None:
         """Let every subscriber catch up."""
-        self.names.hear(self.chain.published)
+        self.names.apply(self.chain.published)
         self.follower.catch_up()
         self.logs.poll()
         with self.view() as view:
@@ -148,7 +148,7 @@ class Names:
         self.ever: set[bytes] = set()
         self._heard = 0
 
-    def hear(self, published: list[Flashblock]) -> None:
+    def apply(self, published: list[Flashblock]) -> None:
         for each in published[self._heard :]:
             self._hear(each)
         self._heard = len(published)
@@ -276,7 +276,7 @@ class HeldChain:
         self.life.settle()
         self.take_sealed()
         self.model.run()
-        self.life.look()
+        self.life.poll_subscribers()
         self.check()
 
     def take_sealed(self, most: int | None = None) -> None:

@@ -136,16 +136,16 @@ class Stage:
     def __init__(self) -> None:
         self.source = Source()
         self.clock = DrivenClock()
-        self.said: list[ToWorker] = []
+        self.messages: list[ToWorker] = []
         self.notes_changes = False  # record when workers discard their chain data
         self.writer = NetworkWriter(
-            "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append,
+            "main", self.source, self.clock, ThreadPoolExecutor(1), self.messages.append,
             announce_change=self._changed,
         )  # fmt: skip
 
     async def _changed(self, _: str) -> None:
         if self.notes_changes:
-            self.said.append(Result(0, "forgotten"))
+            self.messages.append(Result(0, "forgotten"))
 
     async def run(self, scene: Callable[["Stage"], object], until: Callable[[], bool]) -> None:
         running = asyncio.create_task(self.writer.run())
@@ -165,7 +165,7 @@ class Stage:
 
     def call(self, number: int, body: CallBody, deadline_ns: int = DEADLINE) -> None:
         self.writer.on_call(
-            BusRequest(BusCall(number, "main", body, deadline_ns), self.said.append)
+            BusRequest(BusCall(number, "main", body, deadline_ns), self.messages.append)
         )
 
 

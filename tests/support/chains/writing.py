@@ -142,9 +142,9 @@ class Chain:
         self.store = Store(str(self.folder), write=True, keep_partials=kept)
         begin_chain(self.store, read_genesis(self.genesis))
         self.writer = LedgerWriter(self.store, self.clock, prune_heights=1, **self.options)
-        self.go_on()
+        self.resume_block()
 
-    def go_on(self) -> None:
+    def resume_block(self) -> None:
         """Continue the pending block, if any."""
         self._block = self.writer.open_block()
 
@@ -157,7 +157,7 @@ class Chain:
             builder.commit()
         self.writer.close()
         self.writer = LedgerWriter(self.store, self.clock, prune_heights=1, **self.options)
-        self.go_on()
+        self.resume_block()
 
     def reopen(self) -> None:
         """Leave all files as they are, as a killed process does, and start again."""
@@ -217,12 +217,12 @@ class Chain:
                 raws += decode_items(row)
         return raws
 
-    def give_up(self) -> None:
+    def drop_block(self) -> None:
         """Drop the block in progress, so that another can replace it."""
         batch = self.store.batch()
         batch.drop(list(self.block.partials), "a test gives it up")
         self.store.commit(batch)
-        self.go_on()
+        self.resume_block()
 
     def settle(self) -> None:
         """Do all the work behind the head."""

@@ -39,7 +39,7 @@ class ClusterNode:
         self.store = folder / "data" if is_replica else folder / "data" / "main"
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """All its output and logs."""
         return (self.folder / "node.log").read_text("utf-8")
 
@@ -58,7 +58,7 @@ class ClusterNode:
     def get(self, path: str) -> str:
         """Return its response, empty on failure."""
         assert self._process is not None
-        assert self._process.poll() is None, self.said
+        assert self._process.poll() is None, self.output
         try:
             return exchange(f"127.0.0.1:{self.port}", path).text
         except (OSError, HTTPException):

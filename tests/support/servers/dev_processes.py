@@ -133,17 +133,17 @@ class Dev:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.output: list[str] = []
         networks = dict(self._networks())
         self.main, self.test = networks["main"], networks.get("test")
 
     def _networks(self) -> Iterator[tuple[str, Network]]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.said.append(line)
+            self.output.append(line)
             if line.startswith("Ctrl-C"):
                 break
-        text = "".join(self.said)
+        text = "".join(self.output)
         for name, url, feed in re.findall(
             r"^(main|test) +(http://\S+).*\n(?: +(ws://\S+).*\n)?", text, re.MULTILINE
         ):

@@ -23,14 +23,14 @@ class Running:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         self.process = process
-        self.said: list[str] = []
+        self.output: list[str] = []
         for line in process.stdout:
-            self.said.append(line.rstrip("\n"))
+            self.output.append(line.rstrip("\n"))
             if line.startswith(LISTENING):
                 break
-        assert self.said[-1:], "it ended at its start"
-        assert self.said[-1].startswith(LISTENING), self.said
-        self.addresses = self.said[-1].removeprefix(LISTENING).split(", ")
+        assert self.output[-1:], "it ended at its start"
+        assert self.output[-1].startswith(LISTENING), self.output
+        self.addresses = self.output[-1].removeprefix(LISTENING).split(", ")
         self.endpoint = Endpoint(f"http://{self.addresses[0]}", PATIENCE)
 
     def ask(self, method: str, *params: object) -> object:

@@ -45,7 +45,7 @@ class Service:
         self.network = network
         self._output = output
 
-    def said(self) -> str:
+    def output(self) -> str:
         """All its output and logs."""
         return self._output.read_text("utf-8")
 

@@ -55,7 +55,7 @@ class Connection:
         answer = await self.send(request(method, *params))
         return answer["result"] if "result" in answer else answer["error"]
 
-    async def notices(self, count: int) -> list[Json]:
+    async def notifications(self, count: int) -> list[Json]:
         """Remove and return the next notifications."""
         await until(lambda: len(self.channel.sent) >= count)
         messages = [json.loads(each) for each in self.channel.sent[:count]]

@@ -30,7 +30,7 @@ class Watcher:
         self.cursor = kind.track.end(view).text
         self.heard: list[Json] = []
 
-    def look(self, view: LedgerView, most: int = 1 << 30) -> bool:
+    def poll(self, view: LedgerView, most: int = 1 << 30) -> bool:
         """Apply new results, up to a limit; return whether there are no more."""
         while most > 0:
             at = read_cursor(self.cursor)
@@ -44,19 +44,19 @@ class Watcher:
                     if not most:
                         return False
                     most -= 1
-                    self.hear(json.loads(notice.text))
+                    self.apply(json.loads(notice.text))
                     self.cursor = position_after(at, step, notice.seen).text
             self.cursor = step.then.text
         return False
 
-    def hear(self, result: Json) -> None:
+    def apply(self, result: Json) -> None:
         self.heard.append(result)
 
 
 class LogWatcher(Watcher):
     """Holds the logs of the chain: removed logs are taken back in reverse order."""
 
-    def hear(self, result: Json) -> None:
+    def apply(self, result: Json) -> None:
         removed = result.pop("removed")
         if removed:
             assert self.heard.pop() == result, "a removed log was the last added one"
@@ -67,7 +67,7 @@ class LogWatcher(Watcher):
 class HeadWatcher(Watcher):
     """Holds the headers of the chain: a new header replaces all from its height on."""
 
-    def hear(self, result: Json) -> None:
+    def apply(self, result: Json) -> None:
         number = int(result["number"], 16)
         self.heard = [each for each in self.heard if int(each["number"], 16) < number]
         if self.heard:
@@ -78,7 +78,7 @@ class HeadWatcher(Watcher):
 class GrowthWatcher(Watcher):
     """Holds the flashblocks of the block in progress: a new one replaces all from its index on."""
 
-    def hear(self, result: Json) -> None:
+    def apply(self, result: Json) -> None:
         index = int(result["flashblockIndex"], 16)
         is_known = bool(self.heard) and self.heard[-1]["parentHash"] == result["parentHash"]
         self.heard = self.heard[:index] if is_known else []

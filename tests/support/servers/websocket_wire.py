@@ -116,13 +116,13 @@ class WebSocketWire:
         assert isinstance(found, WebSocketConnection)
         return found
 
-    def say(self, *pieces: bytes) -> None:
+    def send_raw(self, *pieces: bytes) -> None:
         """Send raw bytes."""
         self._wire.send(*pieces)
 
     def ask(self, *messages: bytes) -> None:
         """Send text messages in one piece."""
-        self.say(b"".join(map(masked, messages)))
+        self.send_raw(b"".join(map(masked, messages)))
 
     def _heard(self, rest: bytes) -> None:
         self._frames: list[Frame] = []

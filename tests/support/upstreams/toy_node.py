@@ -36,7 +36,7 @@ class ToyNode:
         """Return the number of requests for a method."""
         return sum(each == method for each, _ in self.asked)
 
-    def told(self, method: str, params: list[Any]) -> object:
+    def result_or_lie(self, method: str, params: list[Any]) -> object:
         """Return the result, or the configured false one."""
         self.asked.append((method, params))
         found = self.result(method, params)
@@ -111,7 +111,7 @@ def toy_node(node: ToyNode, path: str = "") -> Iterator[ToyNode]:
             error = {"code": -32600, "message": f"batch limit is {node.batches}"}
             honest = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         else:
-            honest = answered(node.told, request.body)
+            honest = answered(node.result_or_lie, request.body)
         return said._replace(body=honest) if said.body is None else said
 
     with http_endpoint(reply) as url:

@@ -47,7 +47,7 @@ class PollingSource:
         if block_hash != self._given:
             self.next_due_ns = self._now()
 
-    def look(self, followed: FeedSource) -> list[Block]:
+    def poll(self, followed: FeedSource) -> list[Block]:
         """Return the new blocks, the oldest first."""
         self.next_due_ns = self._now() + int(OPTIONS.poll * SECOND_NS)
         blocks = None
