@@ -25,7 +25,7 @@ _URL: Final = re.compile(
 _NAME: Final = re.compile(r"[A-Za-z_]{1,16}")
 _SHORTEST: Final = 6  # characters of a secret; shorter ones are parts of ordinary words
 _PART: Final = 4  # characters of one that was cut off
-# What ends a sentence or a clause after a URL.
+# Marks that end a sentence or a clause after a URL.
 _ENDS: Final = ".,:;!)]}"
 
 

@@ -416,8 +416,8 @@ class _Incoming(BusEnd):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if isinstance(exc, ConnectionResetError):
-            # The writer is gone and left something unread. A read reports this after all data; a
-            # write raises `BrokenPipeError`, perhaps before all data is read.
+            # The writer is gone and left unread data. A read reports this after all data; a write
+            # raises `BrokenPipeError`, perhaps before all data is read.
             self._received_all = True
         self.is_writable.set()
         if not self._ended.done():

@@ -62,7 +62,7 @@ def _encoded(message: Struct) -> bytes:
         return _encode(_encodable(message))
 
 
-def _encodable(value: Any) -> Any:  # noqa: ANN401, a message or what it holds
+def _encodable(value: Any) -> Any:  # noqa: ANN401, a message or a part of it
     """The value with question marks for lone surrogates in its texts."""
     match value:
         case str():

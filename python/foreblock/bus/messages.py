@@ -204,7 +204,7 @@ ToWorker = Reply | NextNonce | Committed | SourceReport | ChainChanged
 
 # --- The writer's end of a call ---------------------------------------------------------------
 
-# Errors that cross the bus as they are.
+# Errors that cross the bus unchanged.
 FAILURES: Final[dict[str, type[ForeblockError]]] = {
     each.__name__: each
     for each in (

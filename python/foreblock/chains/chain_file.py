@@ -249,7 +249,7 @@ class FollowedChain(NamedTuple):
     title: str
     config: bytes  # as in a genesis
     profile: ChainProfile
-    feeds: tuple[str, ...] = ()  # that anybody may try
+    feeds: tuple[str, ...] = ()  # public addresses
     unsupported: Mapping[str, int] = {}  # forks that are not executed here, with their times
 
 

@@ -40,7 +40,7 @@ def settings_options(kind: type = Settings, defaults: Mapping[str, str] = NO_DEF
     `defaults` are those that the command itself replaces, for its help.
     """
 
-    def decorate(command: Any) -> Any:  # noqa: ANN401, what click decorates
+    def decorate(command: Any) -> Any:  # noqa: ANN401, click's
         @functools.wraps(command)
         def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
             flags = {it.name: _text(options.pop(it.name)) for it in declared(kind)}

@@ -97,7 +97,7 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
         keep=settings.keep,
         address_index=settings.address_index,
         store=settings.service.store,
-        sync=bool(settings.service.data),  # what is removed at the end has nothing to lose
+        sync=bool(settings.service.data),  # a temporary store has nothing to lose
         dialect=settings.service.dialect,
         view=settings.service.view,
         follow=follow,

@@ -43,7 +43,7 @@ V = TypeVar("V")
 PAYLOAD_ID_BYTES: Final = 8
 BLOOM_BYTES: Final = 256
 
-# Stands for an unknown predecessor.
+# Represents an unknown predecessor.
 _UNKNOWN: Final = FlashblockId(0, 0)
 
 

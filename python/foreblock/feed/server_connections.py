@@ -145,7 +145,7 @@ class Acceptor:
         sock.listen(socket.SOMAXCONN)
         self._loop.add_reader(sock, self._accept)
 
-    # What the library uses of a server.
+    # The interface of a server that the library uses.
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:

@@ -160,7 +160,7 @@ class StateAudit:
             untrue = self._judge(proof, roots, known, claims)
             if untrue is not None:
                 return untrue
-        for key in claims.keys() & self._claims.keys():  # what could not be proven comes last
+        for key in claims.keys() & self._claims.keys():  # unprovable values come last
             self._claims[key] = self._claims.pop(key)
         self._oldest = min((each.since for each in self._claims.values()), default=None)
         return None

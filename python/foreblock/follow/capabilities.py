@@ -27,7 +27,7 @@ from foreblock.primitives import (
 )
 from foreblock.upstream.json_rpc import RefusalKind
 
-# How far back proofs are tried; the furthest that works is what is known.
+# How far back proofs are tried; the furthest that works is recorded.
 PROOF_DEPTHS: Final = (0, 2, 16, 128, 1024, 8192)
 BATCHES: Final = (2, 10, 50, 100)
 NOBODY: Final = bytes.fromhex("8d64ec077cde93743e429ac2cfd58a269b691a8a")

@@ -233,7 +233,7 @@ class FollowNetwork(FeedNetwork):
 
     async def _store_gathered(self) -> None:
         await asyncio.sleep(STORE_GATHER)
-        self._storing = None  # what is learned from now on is stored the next time
+        self._storing = None  # later values are stored the next time
         await self.on_thread(self.following.store_learned)
 
     async def open(self) -> None:

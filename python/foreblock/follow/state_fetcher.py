@@ -121,7 +121,7 @@ class StateFetcher:
         self._begun: Final = asyncio.Event()
         self.counters: Counter[str] = Counter()
         self.last_error = ""
-        # Of keys that were wanted and found, and for what.
+        # The requested and found keys, with their purpose.
         self.on_used: Callable[[StateKeys, Purpose], None] | None = None
 
     def begin(

@@ -31,13 +31,13 @@ from foreblock.follow.requests import (
 from foreblock.ledger.storage.state_keys import NO_ADDRESS, StateKeys
 from foreblock.upstream.json_rpc import RefusalKind
 
-# Slots that contracts read first: where proxies keep their implementation and its beacon
-# (EIP-1967), and what Solidity lays out first.
+# Slots that contracts read first: the implementation and the beacon of proxies (EIP-1967), and
+# Solidity's first slots.
 IMPLEMENTATION: Final = 0x360894A13BA1A3210667C828492DB98DCA3E2076CC3735A920A3CA505D382BBC
 BEACON: Final = 0xA3F0AD74E5423AEBFD80D3EF4346578335A9A72AEAEE59FF6CB3582B35133D50
 FIRST_SLOTS: Final = frozenset({IMPLEMENTATION, BEACON, *range(16)})
 
-# What a slot takes on the wire, in a request and in its response; a response has a proof's nodes.
+# Bytes of a slot on the wire, in a request and in its response with a proof's nodes.
 _SLOT_IN_A_REQUEST: Final = 70
 _ACCOUNT_IN_A_REQUEST: Final = 160  # with its override
 _ENVELOPE: Final = 700  # and the dispatcher with its override

@@ -59,7 +59,7 @@ PLAIN_READS: Final = frozenset(
     }
 )
 
-# From an epoch, packed keys and seconds to what was found.
+# From an epoch, packed keys and seconds to the values found.
 AskState = Callable[[int, bytes, float], Awaitable[bytes]]
 
 

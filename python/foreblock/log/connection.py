@@ -54,7 +54,7 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await end(tasks)
-    # All results are read: asyncio complains of failures that nobody reads.
+    # All results are read: asyncio logs failures that are not.
     failures = [each.exception() for each in tasks if not each.cancelled()]
     for failure in failures:
         if failure is not None:

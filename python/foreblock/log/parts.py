@@ -110,7 +110,7 @@ class StoredCommit(Struct, frozen=True):
     first: int
     last: int
     parts: tuple[bytes, ...]
-    writer: str = ""  # who stored it
+    writer: str = ""  # the name of its writer
 
     def again(self) -> OutgoingCommit:
         """This commit, to be stored again at the same sequences."""

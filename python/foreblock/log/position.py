@@ -140,7 +140,7 @@ class LogPosition(Struct, frozen=True):
         if head.sequence > self.sequence:
             return Meaning.GAP if head.epoch == self.epoch else Meaning.NEWER_EPOCH
         if head.epoch > self.epoch:
-            return Meaning.FORK  # a newer writer stands before what was applied
+            return Meaning.FORK  # a newer writer is at an earlier position
         if head.sequence == self.sequence and head.link != self.link:
             return Meaning.FORK
         return Meaning.KNOWN

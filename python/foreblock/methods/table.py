@@ -13,8 +13,8 @@ from msgspec import Raw
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.reply import Text
 
-# From a view and the raw parameters to the JSON text of the result, at once or as an
-# awaitable; raises what `rpc.error_codes` has codes for.
+# From a view and the raw parameters to the JSON text of the result, at once or as an awaitable;
+# raises exceptions with a row in `rpc.error_codes`.
 MethodFunction = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 

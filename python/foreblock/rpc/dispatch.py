@@ -117,7 +117,7 @@ class Dispatcher(Generic[C]):
             await self._queue.wait()
             asked = self._read_on(reading)
         await self._queue.wait()
-        del lease  # what follows takes one of its own where it has to wait
+        del lease  # answering takes its own lease if it waits
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
 

@@ -77,7 +77,7 @@ def portions(text: Raw | bytes) -> Portions | None:
     return None if parts is None else Portions(text, parts)
 
 
-# What a request is made of; all else is passed over.
+# The members of a request; others are skipped.
 FIELDS: Final = frozenset({"jsonrpc", "id", "method", "params"})
 
 _decode_fields = Decoder(dict[str, Raw]).decode

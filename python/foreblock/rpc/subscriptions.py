@@ -30,7 +30,7 @@ TRY_AGAIN: Final = 1013  # RFC 6455's registry: the service cannot go on with th
 
 Starting = list[Callable[[], None]]
 
-# What starts with the reply that is being made.
+# Subscriptions that start with the current reply.
 _starting: ContextVar[Starting | None] = ContextVar("starting", default=None)
 
 

@@ -118,7 +118,7 @@ class LongText:
         self._budget: Final = budget
         self._pieces: Final[deque[bytes]] = deque()
         self._going: list[bytes] = []
-        self.size = 0  # bytes that are not taken yet
+        self.size = 0  # unsent bytes
         self.add(pieces)
 
     @classmethod

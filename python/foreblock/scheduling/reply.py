@@ -223,7 +223,7 @@ class ServerCounts(NamedTuple):
     refused: Callable[[], None] = lambda: None  # a connection beyond the limit
 
 
-# Nothing if a network has the state that a request demands, else what is missing; an awaitable
+# None if a network has the state that a request demands, else the missing commit; an awaitable
 # waits for it, and is cancelled when the client goes away.
 CheckMinimum = Callable[[Minimum], Missing | Awaitable[Missing | None] | None]
 

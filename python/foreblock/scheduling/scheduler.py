@@ -261,7 +261,7 @@ class Scheduler:
             finally:
                 self._half_made.release()
         except TimedOut:
-            raise  # the others have time left, and use what is cached by now
+            raise  # the others have time left, and use the cache
         except Exception as failure:
             leading.failure = failure
             raise

@@ -56,7 +56,7 @@ class Thresholds(Struct, frozen=True):
     noted_slice_seconds: float = 0.0002
     # One piece of work in place; it may run twice, when plain calls are followed by a long one.
     work_us: int = 500
-    # Half-done simulations; each may hold 16 MB of what its calls returned.
+    # Half-done simulations; each may hold 16 MB of results.
     begun_simulations: int = 16
     # A simulated block of more calls is sealed on a thread; in place it takes a millisecond.
     sealed_calls: int = 512
@@ -119,7 +119,7 @@ class Thresholds(Struct, frozen=True):
     # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.
     long_body_bytes: int = 256 * 1024
     stretch_bytes: int = 16 * 1024
-    # What ends in a stretch is decoded together, unless it is as long as this by itself.
+    # Parts that end in a stretch are decoded together, unless one is this long by itself.
     long_part_bytes: int = 64 * 1024
     portion_parts: int = 512
     # Shorter params are read when they come, in 0.2 ms; longer ones in a slice of the loop, in
@@ -140,7 +140,7 @@ class Thresholds(Struct, frozen=True):
     whole_bytes: int = 256 * 1024
 
     # --- Subscriptions and filters ---
-    # The interval at which a worker polls for a commit while somebody waits for one. A poll reads
+    # The interval at which a worker polls for a commit while a request waits for one. A poll reads
     # the heads in 2 µs, but the loop wakes up for it: with two networks 2 % of a core.
     commit_poll_seconds: float = 0.004
     # The interval while commits are announced; a missed hint delays an event by this.
@@ -180,7 +180,7 @@ class Thresholds(Struct, frozen=True):
     filters_bytes: int = 64 << 20  # of all filters of a network
     filter_bytes: int = 512 * 1024  # of one of them
 
-    # --- Connections: what one of them does before the loop turns to others ---
+    # --- Connections: bounds of one turn before the loop serves others ---
     answered_requests: int = 32
     written_pieces: int = 4  # half a megabyte of a long response
     # Of writing notifications to all of them, at 6 µs each, before others have their turn.

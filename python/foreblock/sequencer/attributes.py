@@ -35,11 +35,11 @@ from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
 from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
-# op-geth: what a pool takes off the gas limit of a block for the attributes deposit.
+# op-geth: gas of a block that a pool reserves for the attributes deposit.
 ATTRIBUTES_GAS_USED: Final = 70_000
 STRAY_GAS: Final = 100_000  # more than nothing needs
 ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
-# OP: what the attributes call is named from each of these forks on.
+# OP: the name of the attributes call from each of these forks on.
 SELECTORS: Final = (
     (OptimismFork.JOVIAN, bytes.fromhex("3db6be2b")),  # setL1BlockValuesJovian()
     (OptimismFork.ISTHMUS, bytes.fromhex("098999be")),  # setL1BlockValuesIsthmus()

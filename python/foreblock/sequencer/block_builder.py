@@ -117,7 +117,7 @@ class BlockBuilder:
     def _account(self, address: bytes) -> Account | None:
         return self.block.account(address)
 
-    # --- What is due -------------------------------------------------------------------
+    # --- Due work ----------------------------------------------------------------------
 
     @property
     def index_due_ns(self) -> int:

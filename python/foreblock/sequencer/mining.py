@@ -209,7 +209,7 @@ class Mining:
         if skipped and parent.number:
             log.warning("blocks_skipped", count=skipped, block=parent.number + 1)
 
-    # --- What blocks begin with --------------------------------------------------------
+    # --- The base of the next block ----------------------------------------------------
 
     def next_base(
         self, parent: Header, timestamp: int | None = None, instead_of: bytes = b""

@@ -166,7 +166,7 @@ class Sequencer:
         if not outbids(admit(new, terms, 0), admit(old, terms, 0)):
             raise ReplacementUnderpriced
 
-    # --- What is due -------------------------------------------------------------------
+    # --- Due work ----------------------------------------------------------------------
 
     @property
     def next_due_ns(self) -> int:
@@ -206,7 +206,7 @@ class Sequencer:
         done = False
         if builder.block.index == 0:
             builder.commit_index(now_ns)
-            builder.close_soon()  # what came before the block began
+            builder.close_soon()  # transactions that arrived before the block
             done = True
         ended, instant_due_ns = builder.schedule.ended(now_ns), builder.instant_due_ns
         if ended > builder.slot or (instant_due_ns is not None and now_ns >= instant_due_ns):

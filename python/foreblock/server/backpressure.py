@@ -169,7 +169,7 @@ class Outbox:
         # A long answer on its way, and whether a fragment of it was written.
         self.long: LongText | None = None
         self._is_begun = False
-        # What comes after, and how many bytes of it are short messages and long responses.
+        # The queue, and its bytes of short messages and of long responses.
         self._waiting: deque[bytes | LongText] | None = None
         self.waiting_bytes = 0
         self._waiting_answers = 0

@@ -115,7 +115,7 @@ class AcceptedHead(NamedTuple):
     answer: Answer | Probe | Scrape | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
     path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
-    request_id: str = ""  # what the client calls the request
+    request_id: str = ""  # the id of the request
     minimum: Minimum | None = None  # the state that it demands at least
 
 

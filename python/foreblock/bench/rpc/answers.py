@@ -15,7 +15,7 @@ from foreblock.bench.rpc.questions import Bound, Question, fits
 from foreblock.bench.rpc.rounds import Bench, BenchRound, alone, measure, wrk_script
 from foreblock.errors import InvalidArgument
 
-ATTEMPTS: Final = 2  # the most rounds tried, as a multiple of those wanted
+ATTEMPTS: Final = 2  # the most rounds tried, as a multiple of the requested ones
 
 
 @dataclass(frozen=True)

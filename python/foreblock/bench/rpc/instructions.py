@@ -38,7 +38,7 @@ from foreblock.service.running import HOST, free_port, started
 MAP_BYTES: Final = 1 << 30  # valgrind has 128 GiB of addresses; a store maps more by default
 SLOWER: Final = 1000  # more than any worker is under valgrind
 
-# In a data file of LMDB: where its two headers begin, and what they hold.
+# In a data file of LMDB: the offsets of its two headers, and their layout.
 _HEADERS: Final = (0, 4096)
 _MAGIC: Final = struct.Struct("<16xI")
 _MAP_AT: Final = 32

@@ -149,7 +149,7 @@ def imported_by(program: Path, folder: Path) -> Path:
     store = folder / BEFORE
     files = [f"--genesis={folder / 'genesis.json'}", f"--chain={chain.BLOCKS}"]
     command = [str(program), "import", *files, f"--data={store}"]
-    subprocess.run(command, capture_output=True, check=True)  # noqa: S603, it was asked for
+    subprocess.run(command, capture_output=True, check=True)  # noqa: S603, a program of the user's
     return store
 
 

@@ -20,7 +20,7 @@ from foreblock.primitives import format_data, format_quantity
 # --- Simulations ---------------------------------------------------------------------------
 
 Json = Any
-CallEnd = tuple[str, str, int]  # status, what was returned, how many logs
+CallEnd = tuple[str, str, int]  # status, returned data, number of logs
 
 TOKEN_TRANSFERS: Final = 50
 SLOTS: Final = 1000

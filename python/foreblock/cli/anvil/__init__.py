@@ -144,7 +144,7 @@ def _own_settings() -> list[Declared]:
     return [it for it in declared(DevSettings) if it.flag not in theirs]
 
 
-def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, what click gives
+def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, click's
     flags = {key: _text(value) for key, value in given.items() if value not in _NOT_GIVEN}
     own = {it.name: flags.pop(it.name) for it in _own_settings() if it.name in flags}
     for why in refusals(flags):

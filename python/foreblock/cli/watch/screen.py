@@ -24,7 +24,7 @@ from rich.text import Text
 from foreblock.cli.watch.history import History, SeenGrowth
 
 GWEI: Final = 10**9
-NARROWEST: Final = 55  # columns of a network that stands beside another one
+NARROWEST: Final = 55  # columns of a network beside another one
 BARS: Final = " ▁▂▃▄▅▆▇█"
 SEALED: Final = "blue"
 EARLY: Final = "yellow"
@@ -207,7 +207,7 @@ def keys() -> Iterator[Callable[[float], str]]:
         ready, _, _ = select.select([source], [], [], seconds)
         if not ready:
             return ""
-        # A terminal that has gone away gives nothing: that quits too.
+        # A closed terminal returns no data: that quits too.
         return os.read(source, 1).decode("latin-1") or "q"
 
     try:

@@ -30,7 +30,7 @@ from foreblock.metrics.meters import NetworkMetrics
 FAR_BLOCKS: Final = 16  # whose last state root is compared, while the log is far ahead
 BYTES_A_TRANSACTION: Final = 256  # of a commit's body; only the pace of maintenance depends on it
 
-# A freshness as the writer of an epoch said it, on the clock of this machine.
+# A freshness announced by the writer of an epoch, on the clock of this machine.
 Localize = Callable[[Freshness, int], Freshness]
 
 
@@ -47,7 +47,7 @@ class AppliedCommits(NamedTuple):
     """The changes that commits made."""
 
     heads: Heads
-    rewinds: bool  # blocks were taken back
+    rewinds: bool  # blocks were rewound
 
 
 class _Group(NamedTuple):
@@ -73,9 +73,9 @@ class ReplicaWriter:
         self._clock: Final = clock
         self._metrics: Final = metrics or NetworkMetrics.private()
         self._address_index: Final = address_index
-        self._writers: Freshness | None = None  # as the writer said it last
+        self._writers: Freshness | None = None  # as announced by the writer last
         self._writers_epoch = 0
-        self.is_far_behind = False  # said by the caller: then the work behind the head can wait
+        self.is_far_behind = False  # set by the caller: then the work behind the head can wait
         self._held: int | None = None
         self._checked: tuple[int, bytes] | None = None  # the block whose root was compared
         with store.view() as view:

@@ -144,7 +144,7 @@ def ready(
     free_gas = call.price(context.base_fee) == 0
     free_blobs = call.blob_hashes is not None and not call.max_fee_per_blob_gas
     env = context.environment(free_gas=free_gas, free_blobs=free_blobs)
-    # The engine takes empty lists for absent ones, and no fees above its width.
+    # The engine reads empty lists as absent ones, and no fees above its width.
     _check(call, context, state, overlay)
     if call.highest_fee >= FEE_LIMIT:
         raise RefusedCall(f"err: fees above 2^128 - 1 are not supported (supplied gas {call.gas})")

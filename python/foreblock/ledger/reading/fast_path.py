@@ -16,7 +16,7 @@ from foreblock.metrics.meters import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
-# In the order in which the engine takes their rows.
+# In the order of their rows in the engine.
 METHODS: Final = (
     "eth_getBalance",
     "eth_getBlockByNumber",

@@ -108,7 +108,7 @@ class Ledger:
         self.fast_path: FastPath | None = None
         self._is_held = False  # the fast path
         self._flush: Callable[[], None] | None = None
-        self._observer: Callable[[str], None] | None = None  # what it answers
+        self._observer: Callable[[str], None] | None = None  # receives the methods that it serves
 
     @classmethod
     def open(

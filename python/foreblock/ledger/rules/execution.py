@@ -138,7 +138,7 @@ class Execution(Struct, frozen=True):
 
     receipts: tuple[Receipt, ...]
     gas_used: int
-    data_footprint: int  # OP from Jovian on: what the header's blob gas used states
+    data_footprint: int  # OP from Jovian on: the value of the header's blob gas used
     logs_bloom: bytes
     requests_hash: bytes | None
 

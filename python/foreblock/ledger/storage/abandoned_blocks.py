@@ -160,7 +160,7 @@ class AbandonedBlock(NamedTuple):
 
     block: int
     partials: tuple[int, ...]
-    removed: bytes | None = None  # the key of what is kept of a sealed block
+    removed: bytes | None = None  # the key of the kept rows of a sealed block
 
 
 class AbandonedBlocks:

@@ -51,7 +51,7 @@ class DevState(Struct, frozen=True, array_like=True):
     # Time: how far it is ahead of the clock, in seconds, and the distance of blocks if it is fixed.
     offset: int = 0
     timestamp_interval: int | None = None
-    # What blocks begin with; none is the chain's own rule.
+    # Settings of the next base; None follows the chain's own rule.
     coinbase: bytes | None = None
     gas_limit: int | None = None
     minimum_base_fee: int | None = None
@@ -66,7 +66,7 @@ class DevState(Struct, frozen=True, array_like=True):
     faults: tuple[str, ...] = ()
     branches: int = 0  # how often the chain was rewound, for payload ids
     first_edit: int | None = None  # the block in which a state was first set by hand
-    # Whether is printed what happens, and what transactions call; none is as the settings say.
+    # Whether events, and the calls of transactions, are printed; None follows the settings.
     prints: bool | None = None
     prints_traces: bool | None = None
     shows_sealed: bool = False  # only sealed blocks are shown, as by anvil

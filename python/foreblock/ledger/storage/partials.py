@@ -152,7 +152,7 @@ def partial_at(view: View, block: int, index: int) -> int:
     row = view.row(by_position_key(block, index)) if max(block, index) < 1 << 64 else None
     number = None if row is None else decode_numbers(row)[0]
     if number is None or is_gone(view, number):
-        # An empty index may be where a branch that was abandoned had one of its own.
+        # An empty index may be at an index that an abandoned branch had filled.
         number = representative_of(view, block, index) or number
     if number is None:
         raise UnknownPartial(index)
@@ -161,7 +161,7 @@ def partial_at(view: View, block: int, index: int) -> int:
 
 def check_reachable(view: View, number: int) -> None:
     """Raise `UnknownPartial` or `DroppedPartial` unless the view may show this partial."""
-    view.state_of_partial(number)  # raises if it, or one below it, is gone
+    view.state_of_partial(number)  # raises if it, or one below it, was dropped
     partial = view.partial(number)
     assert partial is not None, "it has a state"
     sealed_with = partials_of_sealed(view, partial.block)

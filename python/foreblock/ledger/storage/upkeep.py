@@ -88,7 +88,7 @@ class Upkeep:
         """Take a turn if one is due; returns whether something was done."""
         with self._store.view() as view:
             behind = latest - view.heads.folded
-        self._pruned_at = min(self._pruned_at, latest)  # the chain may have been taken back
+        self._pruned_at = min(self._pruned_at, latest)  # the chain may have been rewound
         unpruned = latest - self._pruned_at
         turn = next_turn(behind, unpruned, self._transactions, begun=self._is_begun)
         if turn is None:

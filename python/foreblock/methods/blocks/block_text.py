@@ -187,7 +187,7 @@ class BlockTexts:
         portions: list[PortionText] = []
         first = 0
         for part in stored.parts:
-            # A whole body goes by its block, and would be rendered again after a reorg.
+            # A whole body is named by its block, and would be rendered again after a reorg.
             key = block.key if part.number is None else part.number
             text = self._portions.get(key)
             if text is None:

@@ -34,7 +34,7 @@ from foreblock.types import (
 )
 
 TRANSFER_GAS: Final = 21_000
-BLOCK_START_GAS: Final = 70_000  # op-geth: what the first deposit of a block may use
+BLOCK_START_GAS: Final = 70_000  # op-geth: gas of the first deposit of a block
 MOST_GAS: Final = 1 << 24  # EIP-7825; of a transaction whose need is not known
 
 

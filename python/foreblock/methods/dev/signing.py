@@ -39,7 +39,7 @@ DOMAIN_FIELDS: Final = {
     "verifyingContract": "address",
     "salt": "bytes32",
 }
-ARGUMENT: Final = 1  # of the methods, where typed data stands
+ARGUMENT: Final = 1  # the argument of the methods that has typed data
 
 _PREFIX: Final = b"\x19\x01"
 _WORD: Final = 32

@@ -35,7 +35,7 @@ from foreblock.scheduling.steps import DetachedWait, Mapped
 
 TRIES: Final = 100  # to be the first with a nonce, against other workers
 WAIT_SECONDS: Final = 5.0  # for transactions of the same account
-# What a pool says of a nonce that another transaction has.
+# The error of a pool for a nonce that is in use.
 TAKEN: Final = ("nonce too low", "replacement transaction underpriced", "already known")
 
 

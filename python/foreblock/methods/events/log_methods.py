@@ -224,7 +224,7 @@ def _read_each(
 ) -> list[bytes]:
     try:
         return [read(text, argument, path) for text in texts]
-    except InvalidParams:  # making the path of each value takes longer than reading it
+    except InvalidParams:  # making a path for each value takes longer than reading it
         return [read(text, argument, f"{path}[{index}]") for index, text in enumerate(texts)]
 
 

@@ -127,7 +127,7 @@ class SubscriptionMethods:
         self._subscribers: Final = subscribers
         transactions = FlashblockTransactions()
         logs, pending_logs = LogKind("l", SEALED), LogKind("p", FLASHBLOCKS)
-        # From the arguments after the name to what is wanted.
+        # From the arguments after the name to the subscribed events.
         self._kinds: Final[dict[str, Callable[[list[Raw]], SubscriptionRequest]]] = {
             "newHeads": lambda given: SubscriptionRequest(NEW_HEADS, _no_options(given)),
             "logs": lambda given: SubscriptionRequest(logs, _logs(given)),
@@ -210,7 +210,7 @@ def _position(view: LedgerView, kind: Kind, cursor: str | None, argument: int) -
         refuse(argument, "$.cursor", "the cursor is of another kind of subscription")
     if position.number < view.latest.number - THRESHOLDS.resumed_blocks:
         raise CursorTooOld
-    kind.track.next(view, position)  # raises if the store does not know what follows
+    kind.track.next(view, position)  # raises if the store does not have the events after it
     return position
 
 

@@ -180,7 +180,7 @@ class _Sending(DetachedWait[Text]):
         timeout_ms: int,
         lease: Lease,
     ) -> None:
-        self._lease: Final = lease  # until this is gone
+        self._lease: Final = lease  # until this is released
         self._submit: Final = submit
         self._receipts: Final = receipts
         self._renew: Final = view.renewed

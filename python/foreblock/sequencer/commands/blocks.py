@@ -139,7 +139,7 @@ def next_block(command: NextBlock, sequencer: Sequencer) -> None:
     if command.gas_limit is not None:
         base = replace(base, gas_limit=command.gas_limit)
     if command.minimum_base_fee is not None:
-        # Blocks tell it the next one in their extra data.
+        # The extra data of a block has it for the next one.
         extra_data = sequencer.mining.next_base(sequencer.builder.parent).extra_data
         base = replace(base, extra_data=extra_data)
     if base != sequencer.builder.base:

@@ -24,7 +24,7 @@ LONGEST_DELAY_MS: Final = 1_500
 LONGEST_STALL_MS: Final = 5_000
 _MILLISECOND_NS: Final = 10**6
 
-# What has been seen on feeds, or would be unpleasant there. The second is a brotli stream
+# Garbage that has been seen on feeds, or would be unpleasant there. The second is a brotli stream
 # that ends too early.
 _NOISE: Final = (
     b"",
@@ -63,7 +63,7 @@ class FeedFaults:
         """`subblocks` is the form of messages before any switch."""
         self._faults: Final = faults
         self._subblocks = subblocks
-        self._held: list[Flashblock] = []  # what goes out after the next one
+        self._held: list[Flashblock] = []  # messages that are sent after the next one
         self._stalled_until_ns = 0
 
     def send(
