@@ -30,7 +30,6 @@ from foreblock._engine import (
     Body,
     Changes,
     Env,
-    Executed,
     FastPath,
     FetchedState,
     Header,
@@ -122,7 +121,6 @@ class Objects:
         self.env = env()
         self.optimism = env("optimism:Jovian")
         self.outcome = with_code("").call(env(), message())
-        (self.executed,) = Overlay.empty().transact(self.optimism, [DEPOSIT])
 
     def all(self) -> dict[str, object]:
         return {
@@ -131,7 +129,6 @@ class Objects:
             "env": self.env,
             "optimism": self.optimism,
             "outcome": self.outcome,
-            "executed": self.executed,
             "view": self.view,
             "heads": self.view.heads,
             "state": self.state,
@@ -343,7 +340,6 @@ def made(objects: Objects, kind: type) -> object:
         Overrides: lambda: OVERRIDES,
         PlainCalls: lambda: CALLS,
         Changes: lambda: objects.changes,
-        Executed: lambda: objects.executed,
         FastPath: lambda: fast_path(objects.store),
         StoredBlock: lambda: StoredBlock(HEADER, [1, 2], homestead=True),
         StoredItems: lambda: StoredItems(ITEMS),
@@ -392,7 +388,7 @@ def plain_simulation(objects: Objects) -> PlainSimulation:
 
 
 KINDS = [
-    Store, View, State, Batch, Overlay, StateTrie, BlockExecution, Body, Changes, Executed,
+    Store, View, State, Batch, Overlay, StateTrie, BlockExecution, Body, Changes,
     PlainSimulation, Parts, SealedBody, SimulationText, Overrides, PlainCalls, FastPath,
     StoredBlock, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,

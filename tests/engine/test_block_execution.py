@@ -10,21 +10,20 @@ from foreblock._engine import (
     Allowance,
     BlockExecution,
     Env,
-    Executed,
     Header,
     Message,
     Overlay,
+    Receipt,
     Transaction,
     address_of,
     decode_transactions,
     deposit_transaction,
     logs_bloom,
-    receipts_root,
     sign_transaction,
     transactions_root,
     unsigned_transaction,
 )
-from foreblock.errors import InvalidTransaction, OverBudget, Undecodable
+from foreblock.errors import InvalidArgument, InvalidTransaction, OverBudget, Undecodable
 from support.payloads.signing import rlp
 
 SECRET = (7).to_bytes(32)
@@ -76,37 +75,51 @@ def transactions(kinds: list[int]) -> list[Transaction]:
     ]
 
 
-def alone(all_: list[Transaction]) -> list[Executed]:
-    return overlay().transact(environment(), all_)
+def outcomes(kinds: list[int]) -> list[Receipt]:
+    """The receipts of `transactions`, from calls that are outside of any block."""
+    receipts, gas = [], 0
+    for at, kind in enumerate(kinds):
+        to = STRANGER if kind == 1 else LOGGER
+        message = Message(sender=SENDER, to=to, value=kind or 3, gas=100_000)
+        outcome = overlay().call(environment(), message, check_base_fee=False)
+        gas += outcome.gas_used
+        is_deposit = kind == 0
+        receipts.append(
+            Receipt(
+                type=0x7E if is_deposit else 0,
+                cumulative_gas_used=gas,
+                status=True,
+                logs=outcome.logs,
+                deposit_nonce=kinds[:at].count(0) if is_deposit else None,
+                deposit_receipt_version=1 if is_deposit else None,
+            )
+        )
+    return receipts
 
 
 @given(st.lists(st.integers(0, 2), max_size=12), st.lists(st.integers(0, 12), max_size=4))
 def test_any_runs_make_the_same_block(kinds: list[int], cuts: list[int]) -> None:
-    all_, receipts, gas = transactions(kinds), [], 0
-    executed = alone(all_)
-    for each, ran in zip(all_, executed, strict=True):
-        gas += ran.gas_used
-        version = 1 if each.type == 0x7E else None
-        receipts.append(ran.receipt(gas, deposit_receipt_version=version))
+    all_, receipts = transactions(kinds), outcomes(kinds)
+    encoded = [each.encode() for each in receipts]
     execution, taken = BlockExecution(overlay(), environment(), deposit_receipt_version=1), []
     bounds = [0, *sorted(min(cut, len(all_)) for cut in cuts), len(all_)]
     for first, last in pairwise(bounds):
         execution.run(all_[first:last])
         assert execution.added == last - first
         taken.append(execution.take())
-    header = execution.fill(HEADER)
+    header, gas = execution.fill(HEADER), receipts[-1].cumulative_gas_used if receipts else 0
     raws = [each.raw for each in all_]
     assert header == HEADER.replace(
         transactions_root=transactions_root(raws),
-        receipts_root=receipts_root(receipts),
+        receipts_root=transactions_root(encoded),
         logs_bloom=logs_bloom(receipts),
         gas_used=gas,
     )
     assert [raw for each in taken for raw in each[0]] == raws
     assert b"".join(each[1] for each in taken) == b"".join(each.sender for each in all_)
-    assert [it for each in taken for it in each[2]] == [each.encode() for each in receipts]
+    assert [it for each in taken for it in each[2]] == encoded
     assert [it for each in taken for it in each[3]] == [each.hash for each in all_]
-    logs = sum(len(each.logs) for each in executed)
+    logs = sum(len(each.logs) for each in receipts)
     found = execution.count, execution.gas_used, execution.log_count, execution.size
     assert found == (len(all_), gas, logs, sum(map(len, raws)))
 
@@ -168,6 +181,31 @@ def test_a_block_has_a_number_of_blobs_at_most() -> None:
     with pytest.raises(InvalidTransaction):
         execution.run(blobs[:1])
     assert execution.blobs == 4, "its nonce was used"
+
+
+def test_receipts_of_old_blocks_have_the_state_root_in_place_of_the_status() -> None:
+    all_, kinds = transactions([1, 2, 1]), [1, 2, 1]
+    execution, roots = BlockExecution(overlay(), environment()), [bytes([at]) * 32 for at in (1, 2)]
+    execution.run(all_[:1])
+    for root, each in zip(roots, all_[1:], strict=True):
+        execution.run([each])
+        execution.set_post_state(root)
+    plain = outcomes(kinds)
+    old = [
+        Receipt(
+            type=0, cumulative_gas_used=each.cumulative_gas_used, post_state=root, logs=each.logs
+        )
+        for each, root in zip(plain[1:], roots, strict=True)
+    ]
+    encoded = [each.encode() for each in (plain[0], *old)]
+    found = execution.fill(HEADER)
+    assert (found.receipts_root, found.logs_bloom) == (
+        transactions_root(encoded),
+        logs_bloom(plain),
+    )
+    assert execution.take()[2] == encoded
+    with pytest.raises(InvalidArgument):
+        execution.set_post_state(roots[0])
 
 
 def test_what_ran_before_a_refusal_is_in_the_block() -> None:

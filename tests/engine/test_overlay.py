@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreblock._engine import Account, Executed, Message, Overlay, Precompiles, keccak256
+from foreblock._engine import Account, Message, Overlay, Precompiles, keccak256
 from foreblock.errors import InvalidArgument, NotAPrecompile
 from support.each_case import each_case
 from support.payloads.small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
@@ -151,6 +151,5 @@ def test_overrides_out_of_range_are_invalid(fields: dict[str, object]) -> None:
 
 
 def test_nothing_made_by_the_engine_can_be_made_by_hand() -> None:
-    for kind in (Executed, Overlay):
-        with pytest.raises(TypeError):
-            kind()
+    with pytest.raises(TypeError):
+        Overlay()

@@ -34,6 +34,7 @@ from foreblock._engine import (
     unsigned_transaction,
 )
 from foreblock.errors import BadProof, IncompleteState, InvalidTransaction, StateMissing
+from support.executing import Executed, execute
 from support.payloads.bytecode import code, loop
 from support.payloads.small_store import append, env, word
 
@@ -170,9 +171,7 @@ class Pair:
 
         def run(state: State) -> tuple[object, Changes]:
             overlay = state.overlay()
-            executed = overlay.transact(here, transactions)
-            results = [(each.gas_used, each.created) for each in executed]
-            return results, overlay.take(number_drawn)
+            return execute(overlay, here, transactions), overlay.take(number_drawn)
 
         results, mine = self.again(run)
         assert results == told[1]
@@ -225,7 +224,8 @@ def _execute(
 ) -> Callable[[int], tuple[tuple[list[Transaction], object], Changes]]:
     """Execute a block of the valid calls; return their outcomes."""
     overlay = state.overlay()
-    transactions, results = [], []
+    transactions: list[Transaction] = []
+    results: list[Executed] = []
     for sender, place, value in block:
         account = overlay.account(SENDERS[sender])
         message = Message(
@@ -234,11 +234,11 @@ def _execute(
         )  # fmt: skip
         transaction = unsigned_transaction(message, 1, account.nonce if account else 0)
         try:
-            (executed,) = overlay.transact(here, [transaction])
+            used = results[-1].receipt.cumulative_gas_used if results else 0
+            results += execute(overlay, here, [transaction], gas_used=used)
         except InvalidTransaction:  # a sender may have been destroyed
             continue
         transactions.append(transaction)
-        results.append((executed.gas_used, executed.created))
     return lambda number: ((transactions, results), overlay.take(number))
 
 
@@ -408,14 +408,14 @@ def test_misses_of_all_transactions_come_at_once_and_nothing_is_applied(simple: 
         overlay = view.state(9).overlay()
         wanted = {*SENDERS, CONTRACTS[1], CONTRACTS[2], NOBODY}
         with pytest.raises(StateMissing) as missing:
-            overlay.transact(here, transactions)
+            execute(overlay, here, transactions)
         assert wanted <= set(missing.value.misses.accounts)
         assert overlay.probe(here, transactions, Allowance()) == missing.value.misses
         for _ in range(MOST_ROUNDS):
             if not (misses := overlay.probe(here, transactions, Allowance())):
                 break
             simple.prove(simple.learned, misses)
-        assert len(overlay.transact(here, transactions)) == 3, "the same overlay continues"
+        assert len(execute(overlay, here, transactions)) == 3, "the same overlay continues"
 
 
 def test_whole_states_are_refused_and_a_proof_of_another_key_too(simple: Pair) -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from foreblock._engine import Executed, Overlay, Transaction, decode_transaction
+from foreblock._engine import Overlay, Transaction, decode_transaction
 from foreblock.errors import InvalidTransaction
 from support.each_case import each_case
-from support.payloads.small_store import env, word
+from support.executing import Executed, charge, execute
+from support.payloads.small_store import env
 
 # Signed by SENDER for CHAIN_ID: nonce 73, gas price 1, gas 21000, value 1.
 SENDER = bytes.fromhex("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f")
@@ -37,24 +38,20 @@ def funded() -> Overlay:
 
 
 def transact(overlay: Overlay, rules: str, *transactions: Transaction) -> list[Executed]:
-    return overlay.transact(env(rules, chain_id=CHAIN_ID), list(transactions))
+    return execute(overlay, env(rules, chain_id=CHAIN_ID), transactions)
 
 
 @each_case("fork", ["SpuriousDragon", "Byzantium", "Berlin", "Prague", "Osaka"])
 def test_signed_transaction_is_executed(fork: str) -> None:
     overlay = funded()
     (executed,) = transact(overlay, f"ethereum:{fork}", LEGACY)
-    assert (executed.gas_used, executed.logs, executed.created) == (21_000, (), None)
-    assert (executed.l1_fee, executed.operator_fee, executed.da_footprint) == (0, 0, 0)
+    assert (executed.gas_used, executed.receipt.logs) == (21_000, ())
     sender, receiver = overlay.account(SENDER), overlay.account(RECEIVER)
     assert sender is not None
     assert receiver is not None
     assert (sender.nonce, sender.balance, receiver.balance) == (74, 10**18 - 21_001, 1)
-    receipt = executed.receipt(50_000)
+    receipt = executed.receipt
     assert (receipt.status, receipt.post_state, receipt.deposit_nonce) == (True, None, None)
-    assert receipt.cumulative_gas_used == 50_000
-    old = executed.receipt(21_000, post_state=word(1))
-    assert (old.status, old.post_state) == (None, word(1))
 
 
 def test_invalid_transaction_is_named_and_those_before_it_stay() -> None:
@@ -70,11 +67,11 @@ def test_invalid_transaction_is_named_and_those_before_it_stay() -> None:
 def test_transaction_has_to_fit_into_the_block() -> None:
     overlay, block = funded(), env(chain_id=CHAIN_ID)
     with pytest.raises(InvalidTransaction, match="above the block's rest of 20999"):
-        overlay.transact(block, [LEGACY], gas_used=30_000_000 - 20_999)
+        execute(overlay, block, [LEGACY], gas_used=30_000_000 - 20_999)
     with pytest.raises(InvalidTransaction, match="rest of 0"):
-        overlay.transact(block, [LEGACY], gas_used=2**64 - 1)
-    (executed,) = overlay.transact(block, [LEGACY], gas_used=30_000_000 - 21_000)
-    assert executed.receipt(0).status
+        execute(overlay, block, [LEGACY], gas_used=2**64 - 1)
+    (executed,) = execute(overlay, block, [LEGACY], gas_used=30_000_000 - 21_000)
+    assert (executed.receipt.status, executed.receipt.cumulative_gas_used) == (True, 30_000_000)
 
 
 @pytest.mark.parametrize("rules", ["ethereum:Prague", "optimism:Isthmus"])
@@ -85,19 +82,19 @@ def test_sender_must_have_the_funds(rules: str) -> None:
         transact(overlay, rules, LEGACY)
     assert caught.value.index == 0
     overlay.credit(SENDER, 1)
-    assert transact(overlay, rules, LEGACY)[0].receipt(0).status
+    assert transact(overlay, rules, LEGACY)[0].receipt.status
 
 
 def test_transaction_of_another_chain_is_invalid() -> None:
     with pytest.raises(InvalidTransaction, match="chain"):
-        funded().transact(env(chain_id=1), [LEGACY])
+        execute(funded(), env(chain_id=1), [LEGACY])
 
 
 def test_deposit_is_executed_on_optimism_only() -> None:
     overlay = Overlay.empty()
     overlay.set(bytes(20), balance=1, nonce=6)
     (executed,) = transact(overlay, "optimism:Canyon", DEPOSIT)
-    receipt = executed.receipt(executed.gas_used, deposit_receipt_version=1)
+    receipt = executed.receipt
     assert (receipt.encode()[0], receipt.status) == (0x7E, True)
     assert (receipt.deposit_nonce, receipt.deposit_receipt_version) == (6, 1)
     sender = overlay.account(bytes(20))
@@ -111,7 +108,7 @@ def test_deposit_that_fails_is_a_result() -> None:
     overlay = Overlay.empty()
     overlay.set(DEPOSITED, code=bytes.fromhex("fe"))
     (executed,) = transact(overlay, "optimism:Isthmus", DEPOSIT)
-    assert (executed.receipt(1).status, executed.gas_used) == (False, 1_000_000)
+    assert (executed.receipt.status, executed.gas_used) == (False, 1_000_000)
 
 
 def test_data_is_paid_for_at_l1() -> None:
@@ -120,13 +117,10 @@ def test_data_is_paid_for_at_l1() -> None:
     """
     overlay = funded()
     overlay.set(L1_BLOCK, code=b"\x00", nonce=1, state={1: 10**6, 5: 0, 6: 1})
-    (executed,) = transact(overlay, "optimism:Regolith", LEGACY)
+    charged = charge(overlay, env("optimism:Regolith", chain_id=CHAIN_ID), LEGACY)
     raw = LEGACY.raw
     gas = 16 * len(raw) - 12 * raw.count(0)
-    assert executed.l1_fee == gas * 10**6 * 1 // 10**6
-    sender = overlay.account(SENDER)
-    assert sender is not None
-    assert sender.balance == 10**18 - 21_001 - executed.l1_fee
+    assert charged.fees == gas * 10**6 * 1 // 10**6
 
 
 def test_operator_fee_and_footprint_of_data() -> None:
@@ -134,14 +128,13 @@ def test_operator_fee_and_footprint_of_data() -> None:
     overlay = funded()
     packed = 400 << 96 | 2_000_000 << 64 | 50
     overlay.set(L1_BLOCK, code=b"\x00", nonce=1, state={8: packed})
-    (executed,) = transact(overlay, "optimism:Isthmus", LEGACY)
-    assert (executed.operator_fee, executed.da_footprint) == (21_000 * 2 + 50, 0)
+    block = env("optimism:Isthmus", chain_id=CHAIN_ID)
+    assert charge(overlay, block, LEGACY)[1:] == (21_000 * 2 + 50, 0)
 
     overlay.set(SENDER, nonce=73)
     block = env("optimism:Jovian", chain_id=CHAIN_ID)
-    (executed,) = overlay.transact(block, [LEGACY])
     # From Jovian on the scalar is multiplied by 100; the smallest estimate is 100 bytes.
-    assert (executed.operator_fee, executed.da_footprint) == (21_000 * 2_000_000 * 100 + 50, 40_000)
+    assert charge(overlay, block, LEGACY)[1:] == (21_000 * 2_000_000 * 100 + 50, 40_000)
     overlay.set(SENDER, nonce=73)
     with pytest.raises(InvalidTransaction, match="data footprint 40000 above the block's rest"):
-        overlay.transact(block, [LEGACY], da_footprint=30_000_000 - 39_999)
+        execute(overlay, block, [LEGACY], da_footprint=30_000_000 - 39_999)

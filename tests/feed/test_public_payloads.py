@@ -14,7 +14,6 @@ from foreblock._engine import (
     decode_transaction,
     keccak256,
     logs_bloom,
-    receipts_root,
     transactions_root,
 )
 from foreblock.feed.messages import decode, encode
@@ -104,13 +103,13 @@ def test_its_receipts_roots_and_blooms(unichain: list[Flashblock]) -> None:
         ),
         Receipt(type=2, status=True, cumulative_gas_used=67_988),
     ]  # fmt: skip
-    assert receipts_root(receipts) == unichain[0].diff.receipts_root
+    assert transactions_root([each.encode() for each in receipts]) == unichain[0].diff.receipts_root
     for counted, each in enumerate(unichain[1:], COUNTED):
         log = Log(COUNTER, [keccak256(INCREMENTED)], counted.to_bytes(32))
         receipts.append(
             Receipt(type=2, status=True, cumulative_gas_used=each.diff.gas_used, logs=[log])
         )
-        assert receipts_root(receipts) == each.diff.receipts_root
+        assert transactions_root([each.encode() for each in receipts]) == each.diff.receipts_root
         assert logs_bloom(receipts) == each.diff.logs_bloom
 
 
@@ -130,7 +129,7 @@ def test_index_0_of_base_with_a_zero_state_root(
             type=0x7E, status=True, cumulative_gas_used=found.diff.gas_used, deposit_nonce=nonce,
             deposit_receipt_version=1,
         )  # fmt: skip
-        assert receipts_root([deposit]) == found.diff.receipts_root
+        assert transactions_root([each.encode() for each in [deposit]]) == found.diff.receipts_root
 
 
 def test_a_message_of_today_names_its_predecessor_and_has_jovian_s_attributes() -> None:

@@ -143,7 +143,7 @@ def write_rows(folder: Path, blocks: int) -> str:
             batch.append(number, parent.hash, Overlay.empty().take(batch.draw()))
             batch.put(rows.header_key(number), rows.encode_header_row(parent, 0))
             batch.put(rows.body_key(number), rows.encode_body([bytes(120)], [], []))
-            batch.put(rows.receipts_key(number), rows.encode_receipts([receipt]))
+            batch.put(rows.receipts_key(number), rows.encode_items([receipt.encode()]))
         batch.settle()
         store.commit(batch)
     before = store.used_bytes

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.sequencer.predeploys import TOKEN
 from support.chains.paying_chain import (
     ATTRIBUTES,
@@ -50,7 +51,10 @@ def expected(ran: ExecutedTransaction, chain: PayingChain, block_hash: str) -> d
     """The receipt from the engine's outcome alone, without stored data."""
     earlier = [each for each in chain.ran if each.block == ran.block and each.place < ran.place]
     transaction, executed = ran.transaction, ran.executed
-    logs = sum(len(each.executed.logs) for each in earlier)
+    receipt = executed.receipt
+    creates = transaction.to is None and receipt.status
+    created = created_address(transaction.sender, transaction.nonce) if creates else None
+    logs = sum(len(each.executed.receipt.logs) for each in earlier)
     gas = sum(each.executed.gas_used for each in earlier)
     place = {
         "transactionHash": ran.hash,
@@ -66,9 +70,9 @@ def expected(ran: ExecutedTransaction, chain: PayingChain, block_hash: str) -> d
         "cumulativeGasUsed": hex(gas + executed.gas_used),
         "gasUsed": hex(executed.gas_used),
         "effectiveGasPrice": hex(transaction.effective_gas_price(base_fee)),
-        "contractAddress": None if executed.created is None else "0x" + executed.created.hex(),
-        "status": hex(bool(executed.receipt(0).status)),
-        "logsBloom": "0x" + executed.receipt(0).logs_bloom.hex(),
+        "contractAddress": None if created is None else "0x" + created.hex(),
+        "status": hex(bool(receipt.status)),
+        "logsBloom": "0x" + receipt.logs_bloom.hex(),
         "logs": [
             place
             | {
@@ -79,7 +83,7 @@ def expected(ran: ExecutedTransaction, chain: PayingChain, block_hash: str) -> d
                 "logIndex": hex(logs + index),
                 "removed": False,
             }
-            for index, log in enumerate(executed.logs)
+            for index, log in enumerate(receipt.logs)
         ],
     }
 
@@ -99,19 +103,20 @@ def test_preconfirmed_transaction_has_its_receipt_at_once(
             truth["contractAddress"] = receipt["contractAddress"]
             assert receipt["contractAddress"] is not None
         assert shared(receipt, truth) == truth
-    statuses = [each.executed.receipt(0).status for each in chain.ran]
+    statuses = [each.executed.receipt.status for each in chain.ran]
     assert statuses == [True, True, True, True, False, True, True]
-    assert [len(each.executed.logs) for each in chain.ran] == [0, 0, 1, 2, 0, 0, 1]
+    assert [len(each.executed.receipt.logs) for each in chain.ran] == [0, 0, 1, 2, 0, 0, 1]
 
 
 def test_receipt_says_what_the_engine_charged_for_l1(chain: PayingChain, client: Asker) -> None:
     for ran in chain.ran[1:]:
         receipt = client.ask("eth_getTransactionReceipt", ran.hash)
-        executed = ran.executed
-        assert int(receipt["l1Fee"], 16) == executed.l1_fee > 0
-        assert int(receipt["blobGasUsed"], 16) == executed.da_footprint > 0
+        l1_fee = int(receipt["l1Fee"], 16)
+        assert int(receipt["blobGasUsed"], 16) == ran.charged.da_footprint > 0
         scalar, constant = (int(receipt[f"operatorFee{x}"], 16) for x in ("Scalar", "Constant"))
-        assert executed.gas_used * scalar * 100 + constant == executed.operator_fee
+        operator_fee = ran.executed.gas_used * scalar * 100 + constant
+        assert l1_fee > 0
+        assert l1_fee + operator_fee == ran.charged.fees
         assert "depositNonce" not in receipt
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Message, estimated_compressed_size, sign_transaction
 from foreblock.sequencer.predeploys import GAS_PRICE_ORACLE as ORACLE
 from support.each_case import each_case
+from support.executing import charge
 from support.payloads.dev_state import ACCOUNTS, ALICE, BOB, Attributes, DevState
 
 ATTRIBUTES = Attributes()
@@ -21,7 +22,7 @@ SMALLEST = 10**8
 
 def at(attributes: Attributes) -> DevState:
     state = DevState()
-    assert state.deposit(attributes).receipt(0).status
+    assert state.deposit(attributes).receipt.status
     return state
 
 
@@ -32,6 +33,11 @@ def estimate(data: bytes) -> int:
     """The oracle's estimate, in millionths of a byte."""
     found: int = PLAIN_STATE.ask(ORACLE, "getL1Fee(bytes)", data)
     return found
+
+
+def operator_fee(gas_used: int) -> int:
+    """By the default attributes, from Jovian on."""
+    return gas_used * 71 * 100 + 1_000_003
 
 
 def test_parameters_are_those_of_the_block() -> None:
@@ -121,8 +127,9 @@ def test_fee_is_what_execution_charges(noise: bytes, regular: bytes) -> None:
         max_priority_fee_per_gas=1,
     )  # fmt: skip
     transaction = sign_transaction(message, 2, 31337, 0, ACCOUNTS[0].secret)
-    (executed,) = state.overlay.transact(state.env, [transaction])
-    assert executed.l1_fee + SLOPE * SIGNATURE == estimate(transaction.raw)
+    charged = charge(state.overlay, state.env, transaction, base_fee=10**9)
+    l1_fee = charged.fees - operator_fee(charged.executed.gas_used)
+    assert l1_fee + SLOPE * SIGNATURE == estimate(transaction.raw)
 
 
 def test_operator_fee_is_what_execution_charges() -> None:
@@ -131,9 +138,10 @@ def test_operator_fee_is_what_execution_charges() -> None:
         sender=ALICE, to=BOB, gas=21_000, max_fee_per_gas=10**10, max_priority_fee_per_gas=1
     )
     transaction = sign_transaction(message, 2, 31337, 0, ACCOUNTS[0].secret)
-    (executed,) = state.overlay.transact(state.env, [transaction])
+    fees = charge(state.overlay, state.env, transaction, base_fee=10**9).fees
+    smallest = STATE.ask(ORACLE, "getL1Fee(bytes)", b"\x02" * 50)
     fee = STATE.ask(ORACLE, "getOperatorFee(uint256)", 21_000)
-    assert fee == executed.operator_fee == 21_000 * 71 * 100 + 1_000_003
+    assert fee == fees - smallest == operator_fee(21_000)
 
 
 @given(st.binary(min_size=0, max_size=2_000))

@@ -18,7 +18,7 @@ def state() -> DevState:
 def test_deposit_fills_the_slots_that_execution_reads(state: DevState) -> None:
     """The byte ranges of the specification, counted here from the high end of each word."""
     executed = state.deposit(ATTRIBUTES)
-    assert executed.receipt(0).status
+    assert executed.receipt.status
     a = ATTRIBUTES
     words = [state.overlay.storage(L1_BLOCK, slot).to_bytes(32) for slot in range(10)]
     assert words == [
@@ -44,7 +44,7 @@ def test_deposit_fills_the_slots_that_execution_reads(state: DevState) -> None:
 def test_later_deposit_replaces_every_value(state: DevState) -> None:
     state.deposit(ATTRIBUTES)
     zeros = Attributes(0, 0, 0, 0, 0, 0, 0, bytes(32), bytes(20), 0, 0, 0)
-    assert state.deposit(zeros).receipt(0).status
+    assert state.deposit(zeros).receipt.status
     assert [state.overlay.storage(L1_BLOCK, slot) for slot in range(9)] == [0] * 9
 
 
@@ -53,7 +53,7 @@ def test_largest_values_do_not_reach_into_their_neighbours(state: DevState) -> N
         2**32 - 1, 0, 2**64 - 1, 0, 2**64 - 1, 2**256 - 1, 0, b"\xff" * 32, b"\xff" * 20,
         0, 2**64 - 1, 2**16 - 1,
     )  # fmt: skip
-    assert state.deposit(largest).receipt(0).status
+    assert state.deposit(largest).receipt.status
     for name, value in (("timestamp", 0), ("number", 2**64 - 1), ("baseFeeScalar", 2**32 - 1),
                         ("blobBaseFeeScalar", 0), ("sequenceNumber", 2**64 - 1),
                         ("operatorFeeScalar", 0), ("daFootprintGasScalar", 2**16 - 1)):  # fmt: skip

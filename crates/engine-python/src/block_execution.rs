@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use alloy_primitives::B256;
 use foreblock_engine::block_execution::{
     Added, BlockExecution as EngineExecution, BlockRules, Used,
 };
@@ -157,6 +158,10 @@ impl BlockExecution {
         let senders: Vec<u8> = senders.iter().flat_map(|sender| sender.0.0).collect();
         let hashes = PyList::new(py, hashes.iter().map(|hash| PyBytes::new(py, hash.as_slice())))?;
         Ok((list(transactions)?, PyBytes::new(py, &senders), list(receipts)?, hashes))
+    }
+
+    fn set_post_state(&self, root: Arg<B256>) -> PyResult<()> {
+        self.execution().set_post_state(root.0).map_err(to_python)
     }
 
     fn fill(&self, py: Python<'_>, header: &Header) -> PyResult<Header> {

@@ -34,7 +34,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_header, module)?)?;
     module.add_function(wrap_pyfunction!(decode_block, module)?)?;
     module.add_function(wrap_pyfunction!(transactions_root, module)?)?;
-    module.add_function(wrap_pyfunction!(receipts_root, module)?)?;
     module.add_function(wrap_pyfunction!(withdrawals_root, module)?)?;
     module.add_function(wrap_pyfunction!(ommers_hash, module)?)?;
     module.add_function(wrap_pyfunction!(logs_bloom, module)?)?;
@@ -141,12 +140,6 @@ fn transactions_root(py: Python<'_>, raws: Vec<PyBackedBytes>) -> [u8; 32] {
 }
 
 #[pyfunction]
-fn receipts_root(py: Python<'_>, receipts: Vec<Py<Receipt>>) -> [u8; 32] {
-    let receipts: Vec<_> = receipts.iter().map(|receipt| &receipt.get().0).collect();
-    py.detach(|| engine::codec::receipt::receipts_root(&receipts)).0
-}
-
-#[pyfunction]
 fn withdrawals_root(withdrawals: Vec<Py<Withdrawal>>) -> [u8; 32] {
     let withdrawals: Vec<_> = withdrawals.iter().map(|each| each.get().0).collect();
     engine::codec::block::withdrawals_root(&withdrawals).0
@@ -164,8 +157,10 @@ fn logs_bloom(receipts: Vec<Py<Receipt>>) -> [u8; 256] {
 }
 
 #[pyfunction]
-fn deposit_requests(receipts: Vec<Py<Receipt>>, contract: Arg<Address>) -> PyResult<Vec<u8>> {
-    let logs = receipts.iter().flat_map(|receipt| &receipt.get().0.logs);
+fn deposit_requests(receipts: Vec<PyBackedBytes>, contract: Arg<Address>) -> PyResult<Vec<u8>> {
+    let decoded = receipts.iter().map(|each| engine::codec::receipt::Receipt::decode(each));
+    let receipts: Vec<_> = decoded.collect::<Result<_, _>>().map_err(to_python)?;
+    let logs = receipts.iter().flat_map(|receipt| &receipt.logs);
     engine::codec::requests::deposit_requests(logs, contract.0).map(Into::into).map_err(to_python)
 }
 

@@ -23,7 +23,7 @@ use crate::convert::{Arg, Integer, Pair, limits};
 use crate::env::{Env, Message, parse_rules};
 use crate::error::to_python;
 use crate::missing_keys::MissingKeys;
-use crate::outcome::{Executed, Outcome};
+use crate::outcome::Outcome;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Precompiles>()?;
@@ -279,50 +279,6 @@ impl Overlay {
         let run =
             || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits, moved);
         Ok(py.detach(run).map_err(to_python)?.map(Outcome::from))
-    }
-
-    #[pyo3(signature = (
-        env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0), allowance = None
-    ))]
-    fn transact(
-        &self,
-        py: Python<'_>,
-        env: &Env,
-        transactions: Vec<Py<Transaction>>,
-        gas_used: Arg<u64>,
-        da_footprint: Arg<u64>,
-        allowance: Option<&Allowance>,
-    ) -> PyResult<Vec<Executed>> {
-        let mut progress = Progress::new(gas_used.0, da_footprint.0);
-        py.detach(|| {
-            let mut overlay = self.overlay();
-            let mut unlimited = EngineAllowance::default();
-            let mut limited = allowance.map(Allowance::left);
-            let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
-            let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
-            let mut results = Vec::with_capacity(all.len());
-            for (index, &transaction) in all.iter().enumerate() {
-                let ran =
-                    transact::transact(&mut overlay, &env.0, transaction, &mut progress, allowance);
-                let executed = match ran {
-                    Err(Error::StateMissing(mut missing)) if index + 1 < all.len() => {
-                        let rest = all[index..].iter().copied();
-                        missing.merge(transact::probe(
-                            &mut overlay,
-                            &env.0,
-                            rest,
-                            &progress,
-                            allowance,
-                        )?);
-                        return Err(Error::StateMissing(missing));
-                    }
-                    ran => Arc::new(ran?),
-                };
-                results.push(Executed { executed, tx_type: transaction.fields().ty() });
-            }
-            Ok(results)
-        })
-        .map_err(to_python)
     }
 
     fn probe(

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 use crate::{
     codec::{
         header::{Fields, Header},
-        receipt::ReceiptOutcome,
+        receipt::{Receipt, ReceiptOutcome},
         transaction::{Decoding, Transaction},
     },
     error::{Error, Result},
@@ -208,6 +208,22 @@ impl BlockExecution {
         self.added.receipts.push(encoded);
         self.added.hashes.push(transaction.hash);
         Ok(())
+    }
+
+    /// Gives the receipt of the last transaction a state root in place of its status, as before
+    /// Byzantium.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if nothing was added since the last `take`.
+    pub fn set_post_state(&mut self, root: B256) -> Result<()> {
+        let last = self.added.receipts.last_mut();
+        let last = last.ok_or_else(|| Error::invalid("there is no transaction to set it for"))?;
+        let receipt =
+            Receipt { outcome: ReceiptOutcome::PostState(root), ..Receipt::decode(last)? };
+        last.clear();
+        receipt.encode_with_bloom(&bloom(&receipt.logs), last);
+        self.receipts.replace_last(last.clone())
     }
 
     /// The number of transactions added since the last `take`.

@@ -213,10 +213,7 @@ def decode_block(buffer: bytes, offset: int = 0) -> tuple[Block, int]:
     """
 
 def transactions_root(raws: Sequence[bytes]) -> bytes:
-    """The trie root of these EIP-2718 encodings by index."""
-
-def receipts_root(receipts: Sequence[Receipt]) -> bytes:
-    """The trie root of these receipts by index."""
+    """The trie root by index of these EIP-2718 encodings, of transactions or receipts."""
 
 def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
     """The trie root of these withdrawals by index."""
@@ -227,8 +224,8 @@ def ommers_hash(uncles: Sequence[Header]) -> bytes:
 def logs_bloom(receipts: Sequence[Receipt]) -> bytes:
     """The bloom of a block with these receipts: 256 bytes."""
 
-def deposit_requests(receipts: Sequence[Receipt], contract: bytes) -> bytes:
-    """The data of the block's deposit request, whose type is 0 (EIP-6110).
+def deposit_requests(receipts: Sequence[bytes], contract: bytes) -> bytes:
+    """The data of the block's deposit request, whose type is 0 (EIP-6110), from encoded receipts.
 
     These are the concatenated deposits logged by the contract at this address. Raises `Undecodable`
     for a malformed deposit event, which makes the block invalid.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
 
-from foreblock._engine.codec import Header, Log, Receipt
+from foreblock._engine.codec import Header, Log
 from foreblock._engine.fetched_state import MissingKeys
 from foreblock._engine.params import AccessList
 from foreblock._engine.state import Account, Changes
@@ -91,7 +91,7 @@ class Precompiles:
 
 @final
 class Allowance:
-    """A shared limit for the transactions of a block, across calls of `transact`.
+    """A shared limit for the transactions of a block, across runs.
 
     It shrinks with use. Without an argument nothing is limited.
     """
@@ -188,24 +188,6 @@ class Overlay:
     ) -> Outcome | None:
         """Execute a system call; None, without any effect, if there is no code."""
 
-    def transact(
-        self,
-        env: Env,
-        transactions: Sequence[Transaction],
-        *,
-        gas_used: int = ...,
-        da_footprint: int = ...,
-        allowance: Allowance | None = None,
-    ) -> list[Executed]:
-        """Execute the next transactions of a block under consensus rules.
-
-        `gas_used` and `da_footprint` are those of the block so far. `InvalidTransaction` has the
-        index of the first transaction that is invalid in the block: it is not applied, those before
-        it are. The same holds for `OverBudget`, for the first that exceeds the remaining allowance,
-        and for `StateMissing`, for the first with missing keys: it also has the missing keys of all
-        that follow.
-        """
-
     def probe(
         self,
         env: Env,
@@ -286,6 +268,12 @@ class BlockExecution:
     def take(self) -> tuple[list[bytes], bytes, list[bytes], list[bytes]]:
         """The encodings, senders, receipts and hashes of the transactions since the last call."""
 
+    def set_post_state(self, root: bytes) -> None:
+        """Set the state root in the last receipt in place of the status, as before Byzantium.
+
+        `InvalidArgument` if nothing was added since the last `take`.
+        """
+
     def fill(self, header: Header) -> Header:
         """Return the header with roots, bloom and gas of the transactions so far."""
 
@@ -303,26 +291,6 @@ class Outcome:
     logs: Final[tuple[Log, ...]]
     # In a `Body`: the logs with their indices, including traced transfers.
     collected: Final[list[tuple[int, Log]] | None]
-
-@final
-class Executed:
-    """An executed transaction of a block."""
-
-    gas_used: Final[int]
-    logs: Final[tuple[Log, ...]]
-    created: Final[bytes | None]  # the address of a created contract
-    l1_fee: Final[int]
-    operator_fee: Final[int]
-    da_footprint: Final[int]
-
-    def receipt(
-        self,
-        cumulative_gas_used: int,
-        *,
-        post_state: bytes | None = None,
-        deposit_receipt_version: int | None = None,
-    ) -> Receipt:
-        """The receipt. Before Byzantium, `post_state` replaces the status."""
 
 @final
 class Pool:

@@ -21,6 +21,7 @@ from foreblock.ledger.rules.transaction_rules import floor_gas, intrinsic_gas
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE, check_body
 from support.chains.dev_chain import ACCOUNTS
 from support.each_case import each_case
+from support.executing import execute
 from support.payloads.small_store import ALICE, BOB, env, message, with_code
 
 ALL = [Rules(fork) for fork in EthereumFork] + [
@@ -102,9 +103,9 @@ def test_gas_before_the_first_opcode_is_the_engines(rules: Rules) -> None:
 @pytest.mark.parametrize("fork", [OptimismFork.JOVIAN, OptimismFork.KARST])
 def test_deposits_may_have_more_gas_than_the_cap(fork: OptimismFork) -> None:
     block = env(Rules(ETHEREUM_RULES_OF[fork], fork).engine_name)
-    (executed,) = Overlay.empty().transact(block, [LARGE_DEPOSIT])
+    (executed,) = execute(Overlay.empty(), block, [LARGE_DEPOSIT])
     assert LARGE_DEPOSIT.gas_limit == CAP + 1
-    assert executed.receipt(0).status
+    assert executed.receipt.status
 
 
 def test_blocks_of_ethereum_alone_have_a_limit_of_bytes() -> None:
@@ -126,7 +127,7 @@ def _is_executed(transaction: Transaction, rules: Rules) -> bool:
     overlay = Overlay.empty()
     overlay.set(CALLER.address, balance=10**18)
     try:
-        overlay.transact(env(rules.engine_name), [transaction])
+        execute(overlay, env(rules.engine_name), [transaction])
     except InvalidTransaction:
         return False
     return True

@@ -18,6 +18,7 @@ from foreblock.ledger.rules.l1 import (
     attributes_in,
     decode_attributes,
 )
+from support.executing import Charged, charge
 from support.payloads.dev_state import ACCOUNTS
 from support.payloads.small_store import env
 
@@ -37,13 +38,12 @@ def transactions(draw: st.DrawFn) -> Transaction:
     return sign_transaction(message, 2, 1, 0, ACCOUNTS[0].secret)
 
 
-def charged(fork: OptimismFork, transaction: Transaction, slots: dict[int, int]) -> tuple[int, int]:
-    """L1 fee and data footprint by the engine, with these slots of L1Block."""
+def charged(fork: OptimismFork, transaction: Transaction, slots: dict[int, int]) -> Charged:
+    """The execution by the engine, with these slots of L1Block."""
     overlay = Overlay.empty()
     overlay.set(ACCOUNTS[0].address, balance=2**200)
     overlay.set(L1_BLOCK, state=slots)
-    (executed,) = overlay.transact(env(f"optimism:{fork.name.title()}"), [transaction])
-    return executed.l1_fee, executed.da_footprint
+    return charge(overlay, env(f"optimism:{fork.name.title()}"), transaction)
 
 
 @given(st.sampled_from(BEDROCK_FORKS), transactions(), fees, st.integers(0, 10_000), u32)
@@ -55,7 +55,7 @@ def test_before_ecotone(
     attributes = decode_attributes(data)
     assert attributes == BedrockAttributes(base_fee, overhead, scalar)
     slots = {1: base_fee, 5: overhead, 6: scalar}
-    fee, _ = charged(fork, transaction, slots)
+    _, fee, _ = charged(fork, transaction, slots)
     cost = L1Costs(attributes, fork).of(transaction.raw)
     assert (cost.fee, cost.footprint) == (fee, 0)
 
@@ -104,10 +104,13 @@ def test_from_ecotone_on(
         7: prices.blob_base_fee,
         8: (prices.da_footprint_gas_scalar or 0) << 96 | operator,
     }
-    fee, share = charged(fork, transaction, slots)
+    executed, fees, share = charged(fork, transaction, slots)
     assert attributes is not None
     cost = L1Costs(attributes, fork).of(transaction.raw)
-    assert (cost.fee, cost.footprint) == (fee, share if jovian else 0)
+    gas_share = executed.gas_used * (attributes.operator_fee_scalar or 0)
+    operator_fee = gas_share * 100 if jovian else gas_share // 10**6
+    operator_fee += attributes.operator_fee_constant or 0
+    assert (cost.fee + operator_fee, cost.footprint) == (fees, share if jovian else 0)
 
 
 def test_real_block() -> None:

@@ -11,6 +11,7 @@ from foreblock.ledger.rules.transaction_rules import (
     without_sidecar,
 )
 from support.each_case import each_case
+from support.executing import execute
 from support.payloads.dev_state import ACCOUNTS, DevState
 from support.payloads.signing import Item, rlp
 
@@ -54,8 +55,9 @@ def test_the_engine_puts_contracts_there(nonce: int) -> None:
     state.overlay.set(account.address, nonce=nonce)
     message = Message(sender=account.address, gas=100_000, gas_price=10**10)
     transaction = sign_transaction(message, 0, 31337, nonce, account.secret)
-    (executed,) = state.overlay.transact(state.env, [transaction])
-    assert executed.created == created_address(account.address, nonce)
+    (executed,) = execute(state.overlay, state.env, [transaction])
+    assert executed.receipt.status
+    assert state.overlay.account(created_address(account.address, nonce)) is not None
 
 
 BODY = [b"\1"] * 14

@@ -16,7 +16,6 @@ from foreblock._engine import (
     Withdrawal,
     decode_transactions,
     ommers_hash,
-    receipts_root,
     transactions_root,
     withdrawals_root,
 )
@@ -127,12 +126,7 @@ class ChainBuilder:
             scratch = WorkingState(overlay, self.store.trie(), self.store.batch().next)
             task = Task(block, transactions, rules, tip.rules, self.profile)
             execution = execute(task, scratch)
-            header = block.header.replace(
-                gas_used=execution.gas_used,
-                logs_bloom=execution.logs_bloom,
-                receipts_root=receipts_root(execution.receipts),
-                state_root=scratch.root(),
-            )
+            header = execution.header.replace(state_root=scratch.root())
             if execution.requests_hash is not None:
                 header = header.replace(requests_hash=execution.requests_hash)
             if rules.includes(OptimismFork.ISTHMUS):

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from foreblock._engine import (
     Env,
-    Executed,
     Header,
     Message,
     Store,
@@ -33,6 +32,7 @@ from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.settings import ChainSettings
 from foreblock.types import Base, Flashblock
+from support.executing import Charged, Executed, charge
 from support.payloads.dev_state import ACCOUNTS, COINBASE, DEPOSITOR, Attributes
 from support.servers.asking import Asker, asker
 
@@ -46,9 +46,13 @@ class ExecutedTransaction:
     """A transaction and its outcome."""
 
     transaction: Transaction
-    executed: Executed
+    charged: Charged
     block: int
     place: int
+
+    @property
+    def executed(self) -> Executed:
+        return self.charged.executed
 
     @property
     def hash(self) -> str:
@@ -127,12 +131,10 @@ class PayingChain:
 
     def _run(self, transaction: Transaction) -> ExecutedTransaction:
         assert self.block is not None
-        place = self.block.count
-        (executed,) = self._overlay.transact(
-            self._env(self.block), [transaction], gas_used=self.block.gas_used
-        )
+        place, base_fee = self.block.count, self.block.base.base_fee_per_gas
+        charged = charge(self._overlay, self._env(self.block), transaction, base_fee)
         self.block.run([transaction])
-        ran = ExecutedTransaction(transaction, executed, self.block.number, place)
+        ran = ExecutedTransaction(transaction, charged, self.block.number, place)
         self.ran.append(ran)
         return ran
 

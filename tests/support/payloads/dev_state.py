@@ -5,7 +5,6 @@ from typing import Any
 
 from foreblock._engine import (
     Env,
-    Executed,
     Message,
     Outcome,
     Overlay,
@@ -17,6 +16,7 @@ from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.sequencer.dev_genesis import dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.settings import ChainSettings
+from support.executing import Executed, execute
 from support.payloads.solidity import call_data, decode
 
 ACCOUNTS = dev_accounts(TEST_MNEMONIC, 10)
@@ -144,5 +144,5 @@ class DevState:
 
     def deposit(self, attributes: Attributes) -> Executed:
         """The attributes deposit, executed as transaction 0."""
-        (executed,) = self.overlay.transact(self.env, [attributes_deposit(attributes)])
+        (executed,) = execute(self.overlay, self.env, [attributes_deposit(attributes)])
         return executed

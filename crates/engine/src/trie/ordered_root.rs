@@ -129,6 +129,16 @@ impl GrowingRoot {
         Ok(())
     }
 
+    /// Replaces the last item.
+    ///
+    /// # Errors
+    ///
+    /// As `push`.
+    pub fn replace_last(&mut self, item: Vec<u8>) -> Result<()> {
+        self.length = self.length.saturating_sub(1);
+        self.push(item)
+    }
+
     pub fn root(&mut self) -> B256 {
         self.trie.root()
     }
@@ -170,7 +180,13 @@ mod tests {
             assert_eq!(ordered_root(&items), EMPTY_ROOT_HASH);
             for index in 0..270 {
                 items.push(make(index));
-                growing.push(make(index)).unwrap();
+                match index % 3 {
+                    0 => growing.push(make(index)).unwrap(),
+                    _ => {
+                        growing.push(item(index + 1)).unwrap();
+                        growing.replace_last(make(index)).unwrap();
+                    }
+                }
                 // Keys get longer at 128 and 256.
                 if (150..250).contains(&items.len()) {
                     continue;

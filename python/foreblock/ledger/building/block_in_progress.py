@@ -26,7 +26,6 @@ from foreblock._engine import (
     MissingKeys,
     Overlay,
     Transaction,
-    decode_receipt,
 )
 from foreblock.ledger.building.closed_index import (
     BlockEnd,
@@ -304,7 +303,7 @@ class BlockInProgress:
         if self._end is not None:
             self._end.take_back()
             if self._execution.log_count > self._open.before.logs:
-                self._end.keep([decode_receipt(receipt) for receipt in receipts])
+                self._end.keep(receipts)
             self._requests_hash = self._end.do(has_run=bool(transactions or self._open.edits))
         changes = self._overlay.take(number)
         self.roots.take_in(changes)

@@ -13,12 +13,12 @@ and if nothing has run since, they are unchanged. OP chains have no requests. `r
 computes the requests.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Changes, Env, Header, Overlay, Receipt, decode_receipt
+from foreblock._engine import Changes, Env, Header, Overlay
 from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, EMPTY_ROOT, Check
 from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUESTS,
@@ -181,13 +181,13 @@ class BlockEnd:
         self._before: Counters = ()  # of an end that is done and changed something
         self.is_idle = is_idle  # nothing waits, and the contracts have their published code
 
-    def resume(self, receipts: Iterable[bytes], before_end: bytes | None) -> None:
+    def resume(self, receipts: Sequence[bytes], before_end: bytes | None) -> None:
         """Go on with a block that was read back, whose end is done."""
-        self.keep([decode_receipt(each) for each in receipts])
+        self.keep(receipts)
         if before_end is not None:
             self._before = decode_counters(before_end)
 
-    def keep(self, receipts: Sequence[Receipt]) -> None:
+    def keep(self, receipts: Sequence[bytes]) -> None:
         """Note the deposits of further transactions."""
         self._deposits += deposits_in(receipts, self._profile, self._check)
 

@@ -120,13 +120,13 @@ class CommitBuilder:
     def append(self, verified: Verified, total_difficulty: int) -> None:
         """Add a sealed block with changes of its own; the difficulty includes its own."""
         self.is_empty = False
-        self.transactions += len(verified.transactions)
-        block = verified.block
-        entries = rows.index_entries(block, verified.transactions)
+        block, execution = verified.block, verified.execution
+        self.transactions += len(execution.hashes)
+        entries = rows.index_entries(block, execution.hashes)
         number = block.header.number
         self.batch.append(number, block.hash, verified.changes, verified.nodes, entries)
-        executed = verified.transactions, verified.receipts
-        self._put(rows.block_rows(block, total_difficulty, *executed))
+        found = execution.senders, execution.receipts
+        self._put(rows.block_rows(block, total_difficulty, *found))
 
     def rewind(self, block: int, *, built_here: bool = False, findable: bool = True) -> None:
         """Make a sealed block the latest again, and drop all that stands above it.

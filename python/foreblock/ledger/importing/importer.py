@@ -248,7 +248,7 @@ class _Import:
                 before,
                 number=self.chain.number,
                 blocks=before.blocks + 1,
-                transactions=before.transactions + len(verified.transactions),
+                transactions=before.transactions + len(verified.execution.hashes),
                 gas=before.gas + block.header.gas_used,
                 position=item.end,
             )

@@ -14,24 +14,22 @@ discarded. If the state is known only in part there is no trie, and no root but 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final, NoReturn
+from typing import Final
 
 from msgspec import Struct
 
 from foreblock._engine import (
     Allowance,
     Block,
+    BlockExecution,
     Changes,
     Env,
-    Executed,
     Header,
     NodeWrites,
     Overlay,
-    Receipt,
     StateTrie,
     Transaction,
     deposit_requests,
-    logs_bloom,
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
@@ -136,10 +134,11 @@ DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
 class Execution(Struct, frozen=True):
     """The results of a block's execution."""
 
-    receipts: tuple[Receipt, ...]
-    gas_used: int
+    header: Header  # of the block, with the gas, the roots and the bloom that were found
+    senders: bytes  # 20 bytes each
+    receipts: Sequence[bytes]
+    hashes: Sequence[bytes]  # of the transactions
     data_footprint: int  # OP from Jovian on: the value of the header's blob gas used
-    logs_bloom: bytes
     requests_hash: bytes | None
 
 
@@ -163,17 +162,22 @@ def execute(task: Task, state: WorkingState, allowance: Allowance | None = None)
 
     `OverBudget` where its transactions take more than they may.
     """
-    env = environment(task.block.header, task.rules, task.profile)
-    start_block(state.overlay, env, task.block.header, task.rules, task.parent_rules)
-    results, receipts = _run(task, state, env, allowance)
+    header = task.block.header
+    env = environment(header, task.rules, task.profile)
+    start_block(state.overlay, env, header, task.rules, task.parent_rules)
+    version = deposit_receipt_version(task.rules)
+    execution = BlockExecution(state.overlay, env, deposit_receipt_version=version)
+    _run(task, state, execution, allowance)
+    _, senders, receipts, hashes = execution.take()
     requests = _requests(task, state, env, receipts)
     _withdraw(task, state)
     _reward(task, state)
     return Execution(
+        header=execution.fill(header),
+        senders=senders,
         receipts=receipts,
-        gas_used=sum(executed.gas_used for executed in results),
-        data_footprint=sum(executed.da_footprint for executed in results),
-        logs_bloom=logs_bloom(receipts),
+        hashes=hashes,
+        data_footprint=execution.da_footprint,
         requests_hash=requests,
     )
 
@@ -205,58 +209,27 @@ def environment(
 
 
 def _run(
-    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
-) -> tuple[list[Executed], tuple[Receipt, ...]]:
-    """Run the transactions; their receipts have the outcome, before Byzantium the state root."""
+    task: Task, state: WorkingState, execution: BlockExecution, allowance: Allowance | None
+) -> None:
+    """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
     _check_kinds(task)
-    if task.rules.ethereum < EthereumFork.BYZANTIUM:
-        return _run_with_roots(task, state, env, allowance)
     try:
-        results = state.overlay.transact(env, task.transactions, allowance=allowance)
+        if task.rules.ethereum < EthereumFork.BYZANTIUM:
+            _run_with_roots(task, state, execution, allowance)
+        else:
+            execution.run(task.transactions, allowance)
     except InvalidTransaction as invalid:
-        _refuse(task, invalid.index, invalid)
-    return results, _receipts(task, results)
+        task.check.fail(f"transaction {execution.count}", "one that is valid here", invalid.why)
 
 
 def _run_with_roots(
-    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
-) -> tuple[list[Executed], tuple[Receipt, ...]]:
-    results, receipts = [], []
-    gas_used = 0
+    task: Task, state: WorkingState, execution: BlockExecution, allowance: Allowance | None
+) -> None:
     if state.trie is None:
         task.check.fail("receipts", "outcomes, from Byzantium on", "state roots")
-    for index, transaction in enumerate(task.transactions):
-        try:
-            (executed,) = state.overlay.transact(
-                env, [transaction], gas_used=gas_used, allowance=allowance
-            )
-        except InvalidTransaction as invalid:
-            _refuse(task, index, invalid)
-        gas_used += executed.gas_used
-        results.append(executed)
-        receipts.append(executed.receipt(gas_used, post_state=state.root()))
-    return results, tuple(receipts)
-
-
-def _refuse(task: Task, index: int, invalid: InvalidTransaction) -> NoReturn:
-    task.check.fail(f"transaction {index}", "one that is valid here", invalid.why)
-
-
-def _receipts(task: Task, results: Sequence[Executed]) -> tuple[Receipt, ...]:
-    receipts = []
-    gas_used = 0
-    for transaction, executed in zip(task.transactions, results, strict=True):
-        gas_used += executed.gas_used
-        receipts.append(receipt_of(transaction, executed, gas_used, task.rules))
-    return tuple(receipts)
-
-
-def receipt_of(
-    transaction: Transaction, executed: Executed, cumulative_gas_used: int, rules: Rules
-) -> Receipt:
-    """The receipt of a transaction, from Byzantium on."""
-    version = deposit_receipt_version(rules) if transaction.type == DEPOSIT else None
-    return executed.receipt(cumulative_gas_used, deposit_receipt_version=version)
+    for transaction in task.transactions:
+        execution.run([transaction], allowance)
+        execution.set_post_state(state.root())
 
 
 def deposit_receipt_version(rules: Rules) -> int | None:
@@ -278,9 +251,7 @@ def _check_kinds(task: Task) -> None:
             task.check.fail(what, "no chain id before Spurious Dragon", transaction.chain_id)
 
 
-def _requests(
-    task: Task, state: WorkingState, env: Env, receipts: tuple[Receipt, ...]
-) -> bytes | None:
+def _requests(task: Task, state: WorkingState, env: Env, receipts: Sequence[bytes]) -> bytes | None:
     """The hash of the block's requests to the consensus layer (EIP-7685); none on OP chains."""
     if task.rules.ethereum < EthereumFork.PRAGUE:
         return None
@@ -290,7 +261,7 @@ def _requests(
     return hash_of_requests(deposits, state.overlay, env, task.check)
 
 
-def deposits_in(receipts: Sequence[Receipt], profile: ChainProfile, check: Check) -> bytes:
+def deposits_in(receipts: Sequence[bytes], profile: ChainProfile, check: Check) -> bytes:
     """The deposits that the logs of these receipts report (EIP-6110)."""
     try:
         return deposit_requests(receipts, profile.deposit_contract)

@@ -17,11 +17,9 @@ from foreblock._engine import (
     Changes,
     Header,
     NodeWrites,
-    Receipt,
     Transaction,
     decode_transactions,
     ommers_hash,
-    receipts_root,
     transactions_root,
     withdrawals_root,
 )
@@ -41,8 +39,7 @@ class Verified(Struct, frozen=True):
     """A block that matches its header, with all its stored rows."""
 
     block: Block
-    transactions: Sequence[Transaction]
-    receipts: tuple[Receipt, ...]
+    execution: Execution
     changes: Changes
     nodes: NodeWrites | None
 
@@ -86,7 +83,7 @@ def check_and_finish(task: Task, execution: Execution, state: WorkingState) -> V
     changes, nodes = state.finish()
     block = task.block
     state.overlay.set_block_hash(block.header.number, block.hash)
-    return Verified(block, task.transactions, execution.receipts, changes, nodes)
+    return Verified(block, execution, changes, nodes)
 
 
 def _recover_senders(block: Block, rules: Rules, profile: ChainProfile) -> list[Transaction]:
@@ -137,10 +134,10 @@ def _check_blob_gas(task: Task) -> None:
 
 def _check_execution(task: Task, execution: Execution, state: WorkingState) -> None:
     """Compare the run with the header, the state root last."""
-    check, header = task.check, task.block.header
-    check.equal("gas used", execution.gas_used, header.gas_used)
-    check.equal("logs bloom", execution.logs_bloom, header.logs_bloom)
-    check.equal("receipts root", receipts_root(execution.receipts), header.receipts_root)
+    check, header, found = task.check, task.block.header, execution.header
+    check.equal("gas used", found.gas_used, header.gas_used)
+    check.equal("logs bloom", found.logs_bloom, header.logs_bloom)
+    check.equal("receipts root", found.receipts_root, header.receipts_root)
     check.equal("requests hash", execution.requests_hash, header.requests_hash)
     if task.rules.includes(OptimismFork.JOVIAN):
         check.equal("blob gas used", execution.data_footprint, header.blob_gas_used)

@@ -24,11 +24,10 @@ from foreblock._engine import (
     MissingKeys,
     Overlay,
     Store,
-    Transaction,
     View,
     Withdrawal,
-    decode_receipt,
     decode_transactions,
+    keccak256,
 )
 from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger.genesis.config import read_profile
@@ -176,7 +175,7 @@ def _write(store: Store, genesis: Genesis, commits: Commits) -> None:
     block = Block(header, withdrawals=None if header.withdrawals_root is None else ())
     changes, nodes = scratch.finish()
     batch.append(0, block.hash, changes, nodes, rows.index_entries(block, ()))
-    for key, value in rows.block_rows(block, header.difficulty, (), ()):
+    for key, value in rows.block_rows(block, header.difficulty, b"", ()):
         batch.put(key, value)
     batch.put(rows.CONFIG, genesis.config)
     batch.put(rows.ACCOUNTS, genesis.digest_of_accounts())
@@ -230,18 +229,16 @@ class Anchor(Struct, frozen=True):
     def entries(self) -> dict[bytes, bytes]:
         if self.block is None:
             return header_entries(self.header)
-        return rows.index_entries(self.block, self._transactions())
+        hashes = [keccak256(raw) for raw in self.block.transactions]
+        return rows.index_entries(self.block, hashes)
 
     def rows(self, total_difficulty: int) -> Iterator[tuple[bytes, bytes]]:
         if self.block is None:
             yield from header_rows(self.header, total_difficulty)
             return
-        receipts = tuple(map(decode_receipt, self.receipts))
-        yield from rows.block_rows(self.block, total_difficulty, self._transactions(), receipts)
+        senders = b"".join(each.sender for each in decode_transactions(self.block.transactions))
+        yield from rows.block_rows(self.block, total_difficulty, senders, self.receipts)
         yield FirstBlock(self.header.number, has_body=True).row
-
-    def _transactions(self) -> list[Transaction]:
-        return [] if self.block is None else decode_transactions(self.block.transactions)
 
 
 def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:

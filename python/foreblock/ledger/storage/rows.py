@@ -30,7 +30,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Block, Header, Receipt, Transaction, Withdrawal, decode_header
+from foreblock._engine import Block, Header, Withdrawal, decode_header
 
 CONFIG: Final = b"C"
 ACCOUNTS: Final = b"A"
@@ -114,31 +114,28 @@ def decode_body_end(end: bytes) -> tuple[tuple[Header, ...], tuple[Withdrawal, .
     return tuple(decode_header(uncle) for uncle in uncles), withdrawals
 
 
-def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
-    return encode_items([receipt.encode() for receipt in receipts])
-
-
 def block_rows(
     block: Block,
     total_difficulty: int,
-    transactions: Iterable[Transaction],
-    receipts: Iterable[Receipt],
+    senders: bytes,
+    receipts: Sequence[bytes],
 ) -> list[tuple[bytes, bytes]]:
-    """All rows of a block, as keys and values; `transactions` are its own, decoded."""
+    """All rows of a block, as keys and values; `senders` have 20 bytes each."""
     number = block.header.number
     return [
         (header_key(number), encode_header_row(block.header, total_difficulty)),
         (body_key(number), encode_body(block.transactions, block.uncles, block.withdrawals)),
-        (receipts_key(number), encode_receipts(receipts)),
-        (senders_key(number), b"".join(transaction.sender for transaction in transactions)),
+        (receipts_key(number), encode_items(receipts)),
+        (senders_key(number), senders),
     ]
 
 
-def index_entries(block: Block, transactions: Sequence[Transaction]) -> dict[bytes, bytes]:
+def index_entries(block: Block, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    """The entries that find a block by its hash, and its transactions by theirs."""
     number = block.header.number
     entries = {block_index_key(block.hash): _U64.pack(number)}
-    for place, transaction in enumerate(transactions):
-        entries[transaction_index_key(transaction.hash)] = encode_transaction_entry(number, place)
+    for place, transaction_hash in enumerate(hashes):
+        entries[transaction_index_key(transaction_hash)] = encode_transaction_entry(number, place)
     return entries
 
 
