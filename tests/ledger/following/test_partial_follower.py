@@ -6,13 +6,16 @@ blocks equal those of the chain; unknown state is requested and never made up.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import State
+from foreblock._engine import BlockExecution, State
 from foreblock.errors import StateMissing
+from foreblock.ledger.building import block_in_progress
+from foreblock.ledger.rules import execution
 from support.chains.following import Following, Truth
 from support.chains.partial_following import PartialFollowing
 from support.chains.writing import L1_BLOCK, NOBODY, PASSER, SCRIBE, SENDERS, SEQUENCER_VAULT
@@ -121,6 +124,49 @@ def test_a_message_that_waits_for_state_is_no_refusal(tmp_path: Path, truth: Tru
     partial.follower.try_again(learned=True)
     partial.learn()
     assert partial.pending == (job.number, 1)
+    partial.close()
+
+
+def test_transactions_on_known_state_run_once(
+    tmp_path: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[bytes] = []
+
+    class Recording:
+        """A `BlockExecution` whose transactions are recorded."""
+
+        def __init__(self, *positional: Any, **named: Any) -> None:  # noqa: ANN401, its own
+            self._execution = BlockExecution(*positional, **named)
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401, its own
+            return getattr(self._execution, name)
+
+        def run(self, transactions: list[Any], *positional: Any, **named: Any) -> None:  # noqa: ANN401
+            ran.extend(each if isinstance(each, bytes) else each.raw for each in transactions)
+            self._execution.run(transactions, *positional, **named)
+
+    partial = _follow(tmp_path, truth, ANCHOR + 1)
+    for at in range(2):  # what the first block learns is known to the second
+        job = truth.job(f"job{at}", [[(0, 3)], [(1, 4)]])
+        ran.clear()
+        for module in (block_in_progress, execution):
+            monkeypatch.setattr(module, "BlockExecution", Recording)
+        partial.hear(*job.messages)
+        monkeypatch.undo()
+        partial.canonical(truth.seal(job))
+    assert ran == [raw for each in job.messages for raw in each.diff.transactions]
+
+    (block,) = truth.grow(1, "after")
+    monkeypatch.setattr(execution, "BlockExecution", Recording)
+    for _ in range(16):  # the last time, nothing is unknown
+        ran.clear()
+        partial.follower.canonical(block)
+        wanted = partial.follower.take_wanted()
+        if not wanted:
+            break
+        partial.prove(wanted)
+    assert partial.latest == block.header.number
+    assert ran == list(block.transactions)
     partial.close()
 
 
