@@ -8,9 +8,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use foreblock_engine::params::{
     self, BlockName, BlockOverrides, Call, CallParams, Calls, Limits, Overrides as EngineOverrides,
-    Refused, SimulateParams,
+    PlainCall, Refused, SimulateParams,
 };
-use foreblock_engine::simulate::body::PlainCall;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::codec::json::Dialect;
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
+use foreblock_engine::params::PlainBlock;
 use foreblock_engine::simulate::plain_simulation::{
-    BlockTemplate as EngineTemplate, Budget, Footprint, PlainBlock,
-    PlainSimulation as EngineSimulation, Progress,
+    BlockTemplate as EngineTemplate, Budget, Footprint, PlainSimulation as EngineSimulation,
+    Progress,
 };
+use foreblock_engine::simulate::text::Dialect;
 use foreblock_engine::simulate::text::SimulationText as EngineText;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,20 +1,10 @@
-//! JSON of simulated blocks.
+//! JSON of headers, numbers, bytes and texts.
 //!
-//! The dialects differ in the results of failed calls only. All functions append to a buffer,
-//! because a block contains hundreds of numbers and hashes.
+//! All functions append to a buffer, because a block contains hundreds of numbers and hashes.
 
-use std::borrow::Cow;
+use alloy_primitives::{U256, hex};
 
-use alloy_primitives::{B256, U256, hex};
-
-use crate::{
-    abi::revert_reason,
-    codec::{block::Withdrawal, header::Header},
-    evm::{
-        outcome::{Outcome, Status},
-        transfers::Collected,
-    },
-};
+use crate::codec::{block::Withdrawal, header::Header};
 
 /// Writes the members of a block object that derive from its header, and its size, without braces.
 pub fn header(out: &mut Vec<u8>, header: &Header, size: usize) {
@@ -91,118 +81,6 @@ pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
     out.extend_from_slice(b"\"0x");
     out.extend_from_slice(&digits[first..]);
     out.push(b'"');
-}
-
-/// The form of failed calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// `error` is a text, and revert data are return data.
-    Preconf,
-    /// `error` is an object with the revert data.
-    Ethereum,
-}
-
-impl Dialect {
-    pub fn read(name: &str) -> Option<Self> {
-        match name {
-            "preconf" => Some(Self::Preconf),
-            "ethereum" => Some(Self::Ethereum),
-            _ => None,
-        }
-    }
-}
-
-/// The members that all logs of a block share, encoded once.
-pub struct BlockText(Vec<u8>);
-
-impl BlockText {
-    pub fn new(header: &Header) -> Self {
-        let mut out = Vec::with_capacity(160);
-        member(&mut out, b",\"blockNumber\":", |out| quantity(out, header.number));
-        member(&mut out, b",\"blockHash\":", |out| data(out, header.hash()));
-        member(&mut out, b",\"blockTimestamp\":", |out| quantity(out, header.timestamp));
-        Self(out)
-    }
-}
-
-/// The position of a call in its block, for its logs.
-pub struct Place<'a> {
-    pub block: &'a BlockText,
-    pub transaction_hash: B256,
-    pub index: usize,
-}
-
-/// Writes the result of a call. `lowered` is true if it received less gas than it requested.
-pub fn call(
-    out: &mut Vec<u8>,
-    outcome: &Outcome,
-    lowered: bool,
-    place: &Place<'_>,
-    dialect: Dialect,
-) {
-    let status = if outcome.is_success() { b"{\"status\":\"0x1\"" } else { b"{\"status\":\"0x0\"" };
-    out.extend_from_slice(status);
-    let returned = match (&outcome.status, dialect) {
-        (Status::Revert, Dialect::Ethereum) | (Status::Halt(_), _) => &[],
-        _ => &outcome.output[..],
-    };
-    member(out, b",\"returnData\":", |out| data(out, returned));
-    member(out, b",\"gasUsed\":", |out| quantity(out, outcome.gas_used));
-    member(out, b",\"maxUsedGas\":", |out| quantity(out, outcome.max_gas_used));
-    out.extend_from_slice(b",\"logs\":");
-    match &outcome.collected {
-        Some(collected) if !collected.logs.is_empty() => logs(out, collected, place),
-        _ => out.extend_from_slice(b"[]"),
-    }
-    match &outcome.status {
-        Status::Success => {}
-        Status::Revert => reverted(out, &outcome.output, dialect),
-        Status::Halt(why) => halted(out, why, lowered, dialect),
-    }
-    out.push(b'}');
-}
-
-fn reverted(out: &mut Vec<u8>, output: &[u8], dialect: Dialect) {
-    let text = match revert_reason(output) {
-        Some(reason) if !reason.is_empty() => Cow::from(format!("execution reverted: {reason}")),
-        _ => "execution reverted".into(),
-    };
-    match dialect {
-        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
-        Dialect::Ethereum => {
-            member(out, b",\"error\":{\"code\":3,\"message\":", |out| string(out, &text));
-            member(out, b",\"data\":", |out| data(out, output));
-            out.push(b'}');
-        }
-    }
-}
-
-fn halted(out: &mut Vec<u8>, why: &str, lowered: bool, dialect: Dialect) {
-    let note =
-        if lowered { " (gas limit was capped by the RPC server's global gas cap)" } else { "" };
-    let text = format!("{why}{note}");
-    match dialect {
-        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
-        Dialect::Ethereum => {
-            member(out, b",\"error\":{\"code\":-32015,\"message\":", |out| string(out, &text));
-            out.push(b'}');
-        }
-    }
-}
-
-fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
-    let mut end = Vec::with_capacity(300);
-    member(&mut end, b",\"transactionHash\":", |out| data(out, place.transaction_hash));
-    member(&mut end, b",\"transactionIndex\":", |out| quantity(out, place.index as u64));
-    end.extend_from_slice(&place.block.0);
-    end.extend_from_slice(b",\"removed\":false}");
-    array(out, &collected.logs, |out, (index, log)| {
-        member(out, b"{\"address\":", |out| data(out, log.address));
-        member(out, b",\"topics\":", |out| array(out, log.topics(), data));
-        member(out, b",\"data\":", |out| data(out, &log.data.data));
-        member(out, b",\"logIndex\":", |out| quantity(out, *index));
-        out.extend_from_slice(&end);
-    });
 }
 
 /// Writes a JSON string.

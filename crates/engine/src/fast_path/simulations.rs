@@ -7,13 +7,12 @@ use std::{
 
 use super::{Bounds, Reader, Tag};
 use crate::{
-    codec::json::Dialect,
     deadline::Limits,
     evm::overlay::Overlay,
     params::{self, read_plain},
     simulate::{
         plain_simulation::{Budget, PlainSimulation, Progress},
-        text::SimulationText,
+        text::{Dialect, SimulationText},
     },
 };
 

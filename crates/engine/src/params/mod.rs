@@ -20,7 +20,7 @@ pub use block_overrides::BlockOverrides;
 pub(crate) use call::read_call;
 pub use call::{Call, CallParams, Rest};
 pub use overrides::Overrides;
-pub use simulate::{Block, Calls, Limits, SimulateParams, read_plain};
+pub use simulate::{Block, Calls, Limits, PlainBlock, PlainCall, SimulateParams, read_plain};
 
 use text::{Kind, Malformed, Text};
 

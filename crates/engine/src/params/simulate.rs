@@ -2,17 +2,30 @@
 //!
 //! After the first block that is invalid or exceeds a limit, the remaining blocks are skipped.
 
+use std::sync::Arc;
+
 use super::{
     At, BlockName, BlockOverrides, Call, Index, Member, Overrides, Reading, Refused, arguments,
     block, block_overrides, call::CallTexts, kept, object, optional_array, optional_boolean,
     optional_object, overrides::Accounts, require, text::Text,
 };
-use std::sync::Arc;
+use crate::message::Message;
 
-use crate::{
-    message::Message,
-    simulate::{body::PlainCall, plain_simulation::PlainBlock},
-};
+/// A call without a gas price.
+#[derive(Debug, Clone)]
+pub struct PlainCall {
+    /// Its gas is ignored.
+    pub message: Message,
+    /// The requested gas; `None` requests all remaining gas of the block.
+    pub gas: Option<u64>,
+}
+
+/// A block of plain calls.
+#[derive(Debug, Clone)]
+pub struct PlainBlock {
+    pub overrides: Option<Arc<Overrides>>,
+    pub calls: Arc<Vec<PlainCall>>,
+}
 
 /// The limits of one simulation.
 #[derive(Debug, Clone, Copy)]

@@ -25,6 +25,7 @@ use crate::{
     },
     message::Message,
     missing_keys::Missed,
+    params::PlainCall,
     trie::{keccak::hash_all, ordered_root::Leaves},
 };
 
@@ -36,15 +37,6 @@ pub struct Body {
     next_log_index: u64,
     /// Keys missed by calls. If not empty, the block cannot be sealed.
     missing: Missed,
-}
-
-/// A call without a gas price.
-#[derive(Debug, Clone)]
-pub struct PlainCall {
-    /// Its gas is ignored.
-    pub message: Message,
-    /// The requested gas; `None` requests all remaining gas of the block.
-    pub gas: Option<u64>,
 }
 
 /// The limits of plain calls together.

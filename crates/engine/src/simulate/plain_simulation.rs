@@ -5,7 +5,7 @@
 //! caller is needed or a step takes too long; the caller then discards it and takes the separate
 //! steps.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
@@ -18,8 +18,8 @@ use crate::{
         execute::{self, Options},
         overlay::Overlay,
     },
-    params::Overrides,
-    simulate::body::{Body, CallsBudget, PlainCall, SealedBody},
+    params::PlainBlock,
+    simulate::body::{Body, CallsBudget, SealedBody},
 };
 
 /// The first block after a base, and the rules by which further blocks follow it.
@@ -49,13 +49,6 @@ pub struct Footprint {
     pub slot: U256,
     /// The lowest bit of the 16-bit scalar in the slot.
     pub shift: usize,
-}
-
-/// The requested contents of a block.
-#[derive(Debug, Clone)]
-pub struct PlainBlock {
-    pub overrides: Option<Arc<Overrides>>,
-    pub calls: Arc<Vec<PlainCall>>,
 }
 
 /// What remains of the bounds of a request.
@@ -214,6 +207,7 @@ impl BlockTemplate {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use alloy_primitives::address;
@@ -222,6 +216,7 @@ mod tests {
     use super::*;
     use crate::{
         message::Message,
+        params::{Overrides, PlainCall},
         testing::{Asm, MemoryState, env, ethereum},
     };
 

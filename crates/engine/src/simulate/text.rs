@@ -1,11 +1,23 @@
 //! The JSON of simulated blocks, written in pieces.
+//!
+//! The dialects differ in the results of failed calls only.
 
-use std::{mem, sync::Arc};
+use std::{borrow::Cow, mem, sync::Arc};
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{B256, Bytes};
 
 use super::body::SealedBody;
-use crate::codec::json::{self, BlockText, Dialect, Place};
+use crate::{
+    abi::revert_reason,
+    codec::{
+        header::Header,
+        json::{self, array, data, member, quantity, string},
+    },
+    evm::{
+        outcome::{Outcome, Status},
+        transfers::Collected,
+    },
+};
 
 /// An array of blocks with the results of their calls.
 pub struct SimulationText {
@@ -110,5 +122,117 @@ fn write_result(
     }
     let call = &sealed.calls[index];
     let place = Place { block, transaction_hash: sealed.hashes[index], index };
-    json::call(out, &call.outcome, call.lowered, &place, dialect);
+    write_outcome(out, &call.outcome, call.lowered, &place, dialect);
+}
+
+/// The form of failed calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `error` is a text, and revert data are return data.
+    Preconf,
+    /// `error` is an object with the revert data.
+    Ethereum,
+}
+
+impl Dialect {
+    pub fn read(name: &str) -> Option<Self> {
+        match name {
+            "preconf" => Some(Self::Preconf),
+            "ethereum" => Some(Self::Ethereum),
+            _ => None,
+        }
+    }
+}
+
+/// The members that all logs of a block share, encoded once.
+struct BlockText(Vec<u8>);
+
+impl BlockText {
+    fn new(header: &Header) -> Self {
+        let mut out = Vec::with_capacity(160);
+        member(&mut out, b",\"blockNumber\":", |out| quantity(out, header.number));
+        member(&mut out, b",\"blockHash\":", |out| data(out, header.hash()));
+        member(&mut out, b",\"blockTimestamp\":", |out| quantity(out, header.timestamp));
+        Self(out)
+    }
+}
+
+/// The position of a call in its block, for its logs.
+struct Place<'a> {
+    block: &'a BlockText,
+    transaction_hash: B256,
+    index: usize,
+}
+
+/// Writes the result of a call. `lowered` is true if it received less gas than it requested.
+fn write_outcome(
+    out: &mut Vec<u8>,
+    outcome: &Outcome,
+    lowered: bool,
+    place: &Place<'_>,
+    dialect: Dialect,
+) {
+    let status = if outcome.is_success() { b"{\"status\":\"0x1\"" } else { b"{\"status\":\"0x0\"" };
+    out.extend_from_slice(status);
+    let returned = match (&outcome.status, dialect) {
+        (Status::Revert, Dialect::Ethereum) | (Status::Halt(_), _) => &[],
+        _ => &outcome.output[..],
+    };
+    member(out, b",\"returnData\":", |out| data(out, returned));
+    member(out, b",\"gasUsed\":", |out| quantity(out, outcome.gas_used));
+    member(out, b",\"maxUsedGas\":", |out| quantity(out, outcome.max_gas_used));
+    out.extend_from_slice(b",\"logs\":");
+    match &outcome.collected {
+        Some(collected) if !collected.logs.is_empty() => logs(out, collected, place),
+        _ => out.extend_from_slice(b"[]"),
+    }
+    match &outcome.status {
+        Status::Success => {}
+        Status::Revert => reverted(out, &outcome.output, dialect),
+        Status::Halt(why) => halted(out, why, lowered, dialect),
+    }
+    out.push(b'}');
+}
+
+fn reverted(out: &mut Vec<u8>, output: &[u8], dialect: Dialect) {
+    let text = match revert_reason(output) {
+        Some(reason) if !reason.is_empty() => Cow::from(format!("execution reverted: {reason}")),
+        _ => "execution reverted".into(),
+    };
+    match dialect {
+        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
+        Dialect::Ethereum => {
+            member(out, b",\"error\":{\"code\":3,\"message\":", |out| string(out, &text));
+            member(out, b",\"data\":", |out| data(out, output));
+            out.push(b'}');
+        }
+    }
+}
+
+fn halted(out: &mut Vec<u8>, why: &str, lowered: bool, dialect: Dialect) {
+    let note =
+        if lowered { " (gas limit was capped by the RPC server's global gas cap)" } else { "" };
+    let text = format!("{why}{note}");
+    match dialect {
+        Dialect::Preconf => member(out, b",\"error\":", |out| string(out, &text)),
+        Dialect::Ethereum => {
+            member(out, b",\"error\":{\"code\":-32015,\"message\":", |out| string(out, &text));
+            out.push(b'}');
+        }
+    }
+}
+
+fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
+    let mut end = Vec::with_capacity(300);
+    member(&mut end, b",\"transactionHash\":", |out| data(out, place.transaction_hash));
+    member(&mut end, b",\"transactionIndex\":", |out| quantity(out, place.index as u64));
+    end.extend_from_slice(&place.block.0);
+    end.extend_from_slice(b",\"removed\":false}");
+    array(out, &collected.logs, |out, (index, log)| {
+        member(out, b"{\"address\":", |out| data(out, log.address));
+        member(out, b",\"topics\":", |out| array(out, log.topics(), data));
+        member(out, b",\"data\":", |out| data(out, &log.data.data));
+        member(out, b",\"logIndex\":", |out| quantity(out, *index));
+        out.extend_from_slice(&end);
+    });
 }

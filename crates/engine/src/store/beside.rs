@@ -11,8 +11,8 @@ use alloy_primitives::{Address, B256};
 use heed::{AnyTls, PutFlags, RoTxn};
 
 use super::heads::Fields;
-use super::learning::block_key;
 use super::open::{Store, Table, Tables};
+use super::tables::block_key;
 use super::view::View;
 use super::{check_row_key, lmdb};
 use crate::error::{Error, Result};

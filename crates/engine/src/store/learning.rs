@@ -20,18 +20,11 @@ use super::heads::{Anchor, Heads};
 use super::learned_nodes::{self, KeptNodes};
 use super::lmdb;
 use super::open::{Store, Tables};
+use super::tables::{BLOCK, block_key};
 use crate::error::Result;
 use crate::fetched_state::{FetchedState, Row};
 use crate::state::AccountState;
 use crate::store::entry;
-
-const BLOCK: u8 = b'b';
-
-pub(super) fn block_key(number: u64) -> [u8; 9] {
-    let mut key = [BLOCK; 9];
-    key[1..].copy_from_slice(&number.to_be_bytes());
-    key
-}
 
 /// The kind of a row in the table of codes, by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use heed::{AnyTls, RoTxn};
 
-use super::learning;
 use super::lmdb;
 use super::record::{Start, Status};
 use super::snapshot::{Lease, StateOf};
+use super::tables;
 
 use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
@@ -280,7 +280,7 @@ impl State {
 
     /// The hash of a block below the anchor.
     fn learned_block(&self, number: u64) -> Result<B256> {
-        let key = learning::block_key(number);
+        let key = tables::block_key(number);
         let stored = self.lease.read(|txn| {
             let row = self.lease.tables.codes.get(txn, &key).map_err(lmdb)?;
             Ok(row.and_then(|row| B256::try_from(row).ok()))

@@ -13,6 +13,15 @@ use crate::error::{Error, Result};
 
 pub(crate) type Table = Database<Bytes, Bytes>;
 
+/// Begins the key of a block's hash in the table of codes; keys of codes have 32 bytes.
+pub(super) const BLOCK: u8 = b'b';
+
+pub(super) fn block_key(number: u64) -> [u8; 9] {
+    let mut key = [BLOCK; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
 pub(super) const HEADS: &[u8] = b"heads";
 /// Stored instead of the heads row in the table where older stores have it.
 const HEADS_AT_THE_ROOT: u8 = 2;
