@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Work between two checks of the clock.
-const LOOK_AFTER_NS: u64 = 20_000;
+const CHECK_AFTER_NS: u64 = 20_000;
 /// No limit.
 const ANY: u64 = u64::MAX;
 
@@ -124,7 +124,7 @@ impl Watch {
     }
 
     /// The total work so far.
-    pub(crate) fn worked_in_all(&self) -> u64 {
+    pub(crate) fn total_work(&self) -> u64 {
         self.done.saturating_add(self.spent)
     }
 
@@ -136,7 +136,7 @@ impl Watch {
     #[inline]
     pub(crate) fn work(&mut self, nanoseconds: u64) -> bool {
         self.spent = self.spent.saturating_add(nanoseconds);
-        self.spent >= LOOK_AFTER_NS && self.look(nanoseconds)
+        self.spent >= CHECK_AFTER_NS && self.check(nanoseconds)
     }
 
     /// `work` outside of the EVM. Fails with `DeadlineExceeded` if the work must end.
@@ -151,7 +151,7 @@ impl Watch {
 
     /// `work` for a step that keeps something in memory.
     #[inline]
-    pub(crate) fn touch(&mut self, nanoseconds: u64) -> bool {
+    pub(crate) fn charge_entry(&mut self, nanoseconds: u64) -> bool {
         match self.touched_left.checked_sub(1) {
             Some(left) => {
                 self.touched_left = left;
@@ -163,20 +163,20 @@ impl Watch {
 
     /// Called at a jump with the remaining gas. The code since the last jump took at most one
     /// nanosecond per gas or was counted separately. After a return to a frame with more gas left,
-    /// the jump counts nothing. Returns true if a check by `look_at_jump` is due.
+    /// the jump counts nothing. Returns true if a check by `check_at_jump` is due.
     #[inline]
-    pub(crate) fn jump(&mut self, gas_left: u64) -> bool {
+    pub(crate) fn on_jump(&mut self, gas_left: u64) -> bool {
         let used = self.gas_left.saturating_sub(gas_left);
         self.gas_left = gas_left;
         self.spent = self.spent.saturating_add(used);
-        self.spent >= LOOK_AFTER_NS || self.gas_is_due
+        self.spent >= CHECK_AFTER_NS || self.gas_is_due
     }
 
     /// `gas_spent` is the gas spent by the frame at this depth, including its calls.
     #[cold]
-    pub(crate) fn look_at_jump(&mut self, depth: usize, gas_spent: u64) -> bool {
+    pub(crate) fn check_at_jump(&mut self, depth: usize, gas_spent: u64) -> bool {
         self.gas_is_due = false;
-        self.is_over_gas(depth, gas_spent) || self.spent >= LOOK_AFTER_NS && self.look(0)
+        self.is_over_gas(depth, gas_spent) || self.spent >= CHECK_AFTER_NS && self.check(0)
     }
 
     /// Called before a frame is entered from this depth, with the gas spent there so far.
@@ -208,14 +208,14 @@ impl Watch {
     pub(crate) fn precompile_gas(&mut self, forwarded: u64, nanoseconds: u64) -> u64 {
         let left = self.limits.deadline.map_or(u64::MAX, |deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            let least = self.limits.least_work.saturating_sub(self.worked_in_all());
+            let least = self.limits.least_work.saturating_sub(self.total_work());
             u64::try_from(left.as_nanos()).unwrap_or(u64::MAX).max(least)
         });
         forwarded.min(self.step_ns.min(left) / nanoseconds)
     }
 
     /// Counts work that could not be interrupted.
-    pub(crate) fn worked(&mut self, nanoseconds: u64) {
+    pub(crate) fn charge(&mut self, nanoseconds: u64) {
         self.spent = self.spent.saturating_add(nanoseconds);
     }
 
@@ -230,8 +230,8 @@ impl Watch {
     }
 
     #[cold]
-    fn look(&mut self, nanoseconds: u64) -> bool {
-        self.done = self.worked_in_all();
+    fn check(&mut self, nanoseconds: u64) -> bool {
+        self.done = self.total_work();
         self.spent = 0;
         self.gas_is_due = self.gas != ANY;
         let Limits { deadline, cancel, share, .. } = &self.limits;
@@ -261,28 +261,28 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_is_over_stops_at_the_first_look() {
+    fn a_deadline_that_is_over_stops_at_the_first_check() {
         let limits = Limits { deadline: Some(Instant::now()), ..Limits::default() };
-        assert!(Watch::new(limits).work(LOOK_AFTER_NS));
+        assert!(Watch::new(limits).work(CHECK_AFTER_NS));
     }
 
     #[test]
-    fn a_look_is_due_after_enough_work_of_any_kind() {
+    fn a_check_is_due_after_enough_work_of_any_kind() {
         let mut watch = Watch::new(cancelled());
-        assert!(!watch.work(LOOK_AFTER_NS - 1));
+        assert!(!watch.work(CHECK_AFTER_NS - 1));
         assert!(watch.work(1));
         let mut watch = Watch::new(cancelled());
-        watch.worked(LOOK_AFTER_NS);
+        watch.charge(CHECK_AFTER_NS);
         assert!(watch.work(0));
     }
 
     #[test]
     fn jumps_count_the_gas_that_was_used_in_between() {
         let mut watch = Watch::new(Limits::default());
-        assert!(!watch.jump(1_000_000), "the first of a frame");
-        assert!(!watch.jump(1_000_000 - LOOK_AFTER_NS + 1));
-        assert!(!watch.jump(2_000_000), "back in the frame above");
-        assert!(watch.jump(2_000_000 - 1));
+        assert!(!watch.on_jump(1_000_000), "the first of a frame");
+        assert!(!watch.on_jump(1_000_000 - CHECK_AFTER_NS + 1));
+        assert!(!watch.on_jump(2_000_000), "back in the frame above");
+        assert!(watch.on_jump(2_000_000 - 1));
     }
 
     #[test]
@@ -305,23 +305,23 @@ mod tests {
     #[test]
     fn a_little_work_is_done_however_late_it_is() {
         let late = Some(Instant::now());
-        let least_work = 3 * LOOK_AFTER_NS;
+        let least_work = 3 * CHECK_AFTER_NS;
         let mut watch = Watch::new(Limits { deadline: late, least_work, ..Limits::default() });
         assert_eq!(watch.precompile_gas(u64::MAX, 1), least_work);
-        assert!(!watch.work(LOOK_AFTER_NS));
-        assert!(!watch.work(LOOK_AFTER_NS));
-        assert_eq!(watch.precompile_gas(u64::MAX, 1), LOOK_AFTER_NS);
-        assert!(watch.work(LOOK_AFTER_NS));
+        assert!(!watch.work(CHECK_AFTER_NS));
+        assert!(!watch.work(CHECK_AFTER_NS));
+        assert_eq!(watch.precompile_gas(u64::MAX, 1), CHECK_AFTER_NS);
+        assert!(watch.work(CHECK_AFTER_NS));
         assert_eq!(watch.error(), Some(Error::DeadlineExceeded));
     }
 
     #[test]
     fn what_is_touched_is_counted() {
         let mut watch = Watch::new(Limits { touched: Some(2), ..Limits::default() });
-        assert!(!watch.touch(1));
+        assert!(!watch.charge_entry(1));
         assert_eq!(watch.touched_left(), Some(1));
-        assert!(!watch.touch(1));
-        assert!(watch.touch(1));
+        assert!(!watch.charge_entry(1));
+        assert!(watch.charge_entry(1));
         let what = "accounts and slots";
         assert_eq!(watch.error(), Some(Error::OverBudget { index: 0, what }));
     }
@@ -329,14 +329,14 @@ mod tests {
     #[test]
     fn gas_is_counted_over_all_frames() {
         let mut watch = Watch::new(Limits { gas: Some(100), ..Limits::default() });
-        assert!(!watch.look_at_jump(1, 100));
+        assert!(!watch.check_at_jump(1, 100));
         assert!(!watch.frame(1, 60, 1), "calls");
-        assert!(!watch.look_at_jump(2, 40));
-        assert!(watch.look_at_jump(2, 41));
+        assert!(!watch.check_at_jump(2, 40));
+        assert!(watch.check_at_jump(2, 41));
         assert!(!watch.frame(2, 30, 1), "calls in turn");
-        assert!(!watch.look_at_jump(3, 10));
-        assert!(watch.look_at_jump(3, 11));
-        assert!(!watch.look_at_jump(1, 90), "back in the first");
+        assert!(!watch.check_at_jump(3, 10));
+        assert!(watch.check_at_jump(3, 11));
+        assert!(!watch.check_at_jump(1, 90), "back in the first");
         assert!(watch.frame(1, 101, 1));
         assert_eq!(watch.error(), Some(Error::OverBudget { index: 0, what: "gas" }));
     }

@@ -108,7 +108,7 @@ impl Allowance {
             return Err(Error::OverBudget { index: 0, what: "gas" });
         }
         self.limits.touched = watch.touched_left();
-        self.limits.least_work = self.limits.least_work.saturating_sub(watch.worked_in_all());
+        self.limits.least_work = self.limits.least_work.saturating_sub(watch.total_work());
         Ok(())
     }
 }

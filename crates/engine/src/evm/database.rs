@@ -63,7 +63,7 @@ impl Database {
 
     /// Counts a lookup whose result stays in memory until the run ends.
     fn loaded(&mut self) -> Result<()> {
-        if self.watch.touch(work::LOOKUP) { Err(self.stopped()) } else { Ok(()) }
+        if self.watch.charge_entry(work::LOOKUP) { Err(self.stopped()) } else { Ok(()) }
     }
 
     fn stopped(&self) -> Error {

@@ -131,7 +131,7 @@ macro_rules! kept {
     ($instruction:expr, $weight:expr) => {
         watched!($instruction, |on: &mut On, host: &mut H| {
             let weight = $weight(&*on);
-            host.watch().touch(weight)
+            host.watch().charge_entry(weight)
         })
     };
 }
@@ -210,9 +210,9 @@ fn state<H: Watched>() -> [(u8, Function<H>); 15] {
 }
 
 fn at_jump<H: Watched>(on: &mut On, host: &mut H) -> bool {
-    host.watch().jump(on.gas.remaining()) && {
+    host.watch().on_jump(on.gas.remaining()) && {
         let depth = host.depth();
-        host.watch().look_at_jump(depth, spent(on))
+        host.watch().check_at_jump(depth, spent(on))
     }
 }
 

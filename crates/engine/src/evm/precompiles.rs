@@ -99,7 +99,7 @@ impl<CTX: Watched> PrecompileProvider<CTX> for ForkPrecompiles {
         let output = precompile
             .execute(&inputs.input.as_bytes(context), gas, inputs.reservoir)
             .map_err(|error| error.to_string())?;
-        context.watch().worked(output.gas_used.saturating_mul(weight));
+        context.watch().charge(output.gas_used.saturating_mul(weight));
         if let Some(reason) = output.halt_reason() {
             // A precompile charges gas before it does any work. Running out of less gas than was
             // forwarded means that it needs more time than the run allows.

@@ -258,13 +258,13 @@ impl FetchedState {
     pub fn rows(&self) -> (Vec<Row>, u64) {
         let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
         halves.is_stored = true;
-        (halves.unstored.iter().filter_map(|key| halves.row(key)).collect(), halves.came())
+        (halves.unstored.iter().filter_map(|key| halves.row(key)).collect(), halves.inserted())
     }
 
     /// Marks all keys up to this counter as stored.
-    pub fn stored(&self, came: u64) {
+    pub fn stored(&self, inserted: u64) {
         let mut halves = self.halves.write().unwrap_or_else(PoisonError::into_inner);
-        halves.drop_keys(came);
+        halves.drop_keys(inserted);
         halves.bound(self.limit);
     }
 
@@ -345,7 +345,7 @@ impl TwoGenerations {
     fn bound(&mut self, limit: usize) {
         if self.young.bytes > limit / 2 && !self.waits() {
             self.drop_keys(self.inserted_before_young);
-            self.inserted_before_young = self.came();
+            self.inserted_before_young = self.inserted();
             self.old = mem::take(&mut self.young);
         }
     }
@@ -356,7 +356,7 @@ impl TwoGenerations {
     }
 
     /// The total number of keys inserted.
-    fn came(&self) -> u64 {
+    fn inserted(&self) -> u64 {
         self.stored + self.unstored.len() as u64
     }
 

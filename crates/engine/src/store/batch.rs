@@ -109,7 +109,7 @@ pub(super) struct NewlyLearned {
     pub learned: Arc<FetchedState>,
     pub rows: Vec<Row>,
     /// The number of keys received so far, for `FetchedState::stored`.
-    pub came: u64,
+    pub inserted: u64,
 }
 
 /// A first block whose state is unknown.
@@ -213,7 +213,7 @@ impl Batch {
     pub(super) fn note_learned(&self) {
         for step in &self.steps {
             if let Step::Learn(new) = step {
-                new.learned.stored(new.came);
+                new.learned.stored(new.inserted);
             }
         }
     }
@@ -287,9 +287,9 @@ impl Batch {
 
     /// Stores the state fetched so far with this commit, before any step added later.
     pub fn learn(&mut self, learned: Arc<FetchedState>) {
-        let (rows, came) = learned.rows();
+        let (rows, inserted) = learned.rows();
         if !rows.is_empty() {
-            self.steps.push(Step::Learn(NewlyLearned { learned, rows, came }));
+            self.steps.push(Step::Learn(NewlyLearned { learned, rows, inserted }));
         }
     }
 

@@ -74,14 +74,14 @@ impl Store {
         }
         // Blocks concurrent commits, which could replace the anchor.
         let layers = self.layers()?;
-        let (rows, came) = learned.rows();
+        let (rows, inserted) = learned.rows();
         let stored = self.write(|txn| {
             let heads = self.tables.heads(txn)?;
             self.tables.put_learned(txn, &heads, learned.epoch, &rows)
         })?;
         drop(layers);
         if stored.is_some() {
-            learned.stored(came);
+            learned.stored(inserted);
         }
         Ok(stored.unwrap_or_default())
     }

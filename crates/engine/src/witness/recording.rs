@@ -72,11 +72,11 @@ impl Recording {
 
     /// The trie of the state, for roots after changes.
     pub fn trie(&self) -> SparseTrie {
-        SparseTrie::new(self.nodes.root, self.nodes.clone()).fetched_at(self.asked_at())
+        SparseTrie::new(self.nodes.root, self.nodes.clone()).fetched_at(self.fetched_at())
     }
 
     /// The block whose proofs contain the missing nodes, `None` on a complete base.
-    fn asked_at(&self) -> Option<u64> {
+    fn fetched_at(&self) -> Option<u64> {
         self.state.may_miss().then(|| self.state.sealed_block())
     }
 
@@ -96,7 +96,7 @@ impl Recording {
             watch.step(WAY_NS * (1 + slots.len() as u64))?;
             keys.push(Bytes::copy_from_slice(address.as_slice()));
             keys.extend(slots.iter().map(|slot| slot.to_be_bytes::<32>().into()));
-            match (self.walk(&mut accounts, address, slots), self.asked_at()) {
+            match (self.walk(&mut accounts, address, slots), self.fetched_at()) {
                 // Collect all of them, including the account's other slots, so that they are
                 // fetched at once.
                 (Err(Error::MissingNode(_)), Some(_)) => {
@@ -105,7 +105,7 @@ impl Recording {
                 (walked, _) => walked?,
             }
         }
-        if let Some(block) = self.asked_at().filter(|_| !unknown.is_empty()) {
+        if let Some(block) = self.fetched_at().filter(|_| !unknown.is_empty()) {
             return Err(paths::missing(block, unknown));
         }
         let nodes = self.nodes.seen().values().cloned().collect();
