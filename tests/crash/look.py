@@ -1,6 +1,6 @@
 """Compares a view with itself and with the model."""
 
-from crash.plan import STAMP, Life, Model
+from crash.plan import STAMP, AccountState, Model
 from foreblock._engine import State, View
 from foreblock.errors import DroppedPartial, PrunedState, UnknownPartial
 
@@ -123,10 +123,10 @@ def readable(view: View, number: int) -> bool:
     return True
 
 
-def lives(state: State) -> dict[bytes, Life]:
+def lives(state: State) -> dict[bytes, AccountState]:
     """Everything that a state holds."""
     return {
-        address: Life(
+        address: AccountState(
             balance=account.balance,
             nonce=account.nonce,
             code=state.code(address),

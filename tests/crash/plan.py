@@ -25,7 +25,7 @@ OTHERS = [bytes([number]) * 20 for number in range(1, 9)]
 
 
 @dataclass(frozen=True)
-class Life:
+class AccountState:
     """An existing account. States share these objects, so they are never modified."""
 
     balance: int = 0
@@ -34,7 +34,7 @@ class Life:
     slots: dict[int, int] = field(default_factory=dict)
 
 
-State = dict[bytes, Life]
+State = dict[bytes, AccountState]
 Status = Literal["live", "sealed", "dropped"]
 
 
@@ -334,13 +334,13 @@ def edited(state: State, edits: tuple[Edit, ...], stamp: int) -> State:
             after.pop(each.address, None)
         if each.balance is None or each.nonce is None:
             continue
-        before = after.get(each.address, Life())
+        before = after.get(each.address, AccountState())
         slots = ({} if each.wipe else before.slots) | dict(each.slots)
-        after[each.address] = Life(
+        after[each.address] = AccountState(
             balance=each.balance,
             nonce=each.nonce,
             code=before.code if each.code is None else each.code,
             slots={slot: value for slot, value in slots.items() if value},
         )
-    after[STAMP] = Life(balance=stamp, nonce=1, slots={0: stamp})
+    after[STAMP] = AccountState(balance=stamp, nonce=1, slots={0: stamp})
     return after

@@ -23,7 +23,7 @@ from foreblock.feed.wire import MessageLimits
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock, FlashblockId
 from support.each_case import each_case
-from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.payloads.flashblocks import first, hash_of, later, with_transactions
 from support.servers.feed_servers import bad_server, frame, raw_server, receive_until_closed
 from support.servers.in_loop import run, until
 
@@ -386,7 +386,7 @@ def test_a_flood_that_nobody_reads_is_bounded_and_the_newest_stay() -> None:
 
 
 def test_compressed_messages_have_a_limit_of_their_own_in_the_decoder() -> None:
-    large = encode(carrying(SECOND, Random(1).randbytes(2_000)))
+    large = encode(with_transactions(SECOND, Random(1).randbytes(2_000)))
     limits = MessageLimits(compressed=1_000, message=100_000)
     assert isinstance(decode(large, limits), Flashblock)
     with pytest.raises(MalformedFlashblock, match="more than 1000 bytes"):

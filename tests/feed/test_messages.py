@@ -17,7 +17,7 @@ from foreblock.feed.messages import EndMarker, decode, encode
 from foreblock.feed.wire import MessageLimits, compress
 from foreblock.types import Flashblock, FlashblockId
 from support.each_case import each_case
-from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
+from support.payloads.flashblocks import first, flashblocks, hash_of, later, with_transactions
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 10))
 SECOND = later(7, "job", 1, hash_of("7.1"), FlashblockId(7, 0))
@@ -267,7 +267,7 @@ def test_what_is_no_message_is_refused_as_a_whole(data: bytes) -> None:
 
 def test_a_message_that_holds_too_many_texts_is_not_read() -> None:
     """Two million transactions of one byte fit into the allowed bytes."""
-    text = encode(carrying(FIRST, *[b"\0"] * 2_000_000))
+    text = encode(with_transactions(FIRST, *[b"\0"] * 2_000_000))
     assert len(text) < MessageLimits().message
     with pytest.raises(MalformedFlashblock, match="has more than 500000 texts"):
         decode(text)

@@ -6,7 +6,7 @@ from foreblock.feed.messages import decode, encode
 from foreblock.feed.outgoing import Backlog, CurrentJob, Outgoing, frame_size
 from foreblock.feed.wire import decompress
 from foreblock.types import FlashblockId
-from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.payloads.flashblocks import first, hash_of, later, with_transactions
 
 OPTIONS = FeedServerOptions()
 
@@ -17,7 +17,7 @@ def outgoing(block: int, index: int, payload: str = "job", size: int = 1) -> Out
         if index == 0
         else later(block, payload, index, hash_of("x"))
     )
-    return Outgoing(carrying(flashblock, bytes([1]) * size), OPTIONS)
+    return Outgoing(with_transactions(flashblock, bytes([1]) * size), OPTIONS)
 
 
 def places(messages: list[Outgoing]) -> list[tuple[int, int]]:

@@ -13,12 +13,15 @@ from foreblock.feed.recording import Recorded, Recorder, read_recording, replay
 from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
 from support.each_case import each_case
-from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.payloads.flashblocks import first, hash_of, later, with_transactions
 from support.servers.in_loop import run
 
 FLASHBLOCKS = [
     first(7, "job", hash_of("six"), hash_of("7.0")),
-    *(carrying(later(7, "job", at, hash_of(f"7.{at}")), b"x" * 5_000) for at in range(1, 200)),
+    *(
+        with_transactions(later(7, "job", at, hash_of(f"7.{at}")), b"x" * 5_000)
+        for at in range(1, 200)
+    ),
 ]
 SUBBLOCKS = [each.as_subblock() for each in FLASHBLOCKS]
 

@@ -19,7 +19,7 @@ from foreblock.feed.messages import encode
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
 from foreblock.feed.wire import compress, decompress
 from foreblock.types import Flashblock
-from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.payloads.flashblocks import first, hash_of, later, with_transactions
 from support.servers.in_loop import Runner
 from support.servers.waiting import PATIENCE
 
@@ -68,7 +68,7 @@ async def feed(options: FeedServerOptions = DEFAULTS) -> AsyncIterator[Feed]:
 
 def large(index: int, size: int = 20_000) -> Flashblock:
     """A flashblock that fills a buffer, and does not compress."""
-    return carrying(replace(SECOND, index=index), random.Random(index).randbytes(size))
+    return with_transactions(replace(SECOND, index=index), random.Random(index).randbytes(size))
 
 
 def publish_until_slow(found: Feed) -> int:

@@ -87,7 +87,7 @@ class Weather:
         return seconds
 
     def choose(self, number: int) -> int:
-        """One of so many."""
+        """Choose one of this many."""
         return self._pick.randrange(number)
 
     def refused(self, request: Json, *, in_batch: bool) -> Json:

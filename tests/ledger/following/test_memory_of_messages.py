@@ -10,7 +10,7 @@ from hypothesis import given
 from foreblock.ledger.following.buffer import Buffered, Received, memory_of
 from foreblock.types import ClaimedReceipt, Claims, Flashblock
 from support.each_case import each_case
-from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
+from support.payloads.flashblocks import first, flashblocks, hash_of, later, with_transactions
 
 PLAIN = later(7, "p", 1, hash_of("h"))
 BEGINS = first(7, "p", hash_of("g"), hash_of("h"))
@@ -51,8 +51,8 @@ MESSAGES = {
     "long extra data": replace(
         BEGINS, base=replace(BEGINS.base, extra_data=b"\1" * 1_000_000) if BEGINS.base else None
     ),
-    "tiny transactions": carrying(PLAIN, *(bytes([1, n % 256]) for n in range(20_000))),
-    "one large transaction": carrying(PLAIN, b"\1" * 1_000_000),
+    "tiny transactions": with_transactions(PLAIN, *(bytes([1, n % 256]) for n in range(20_000))),
+    "one large transaction": with_transactions(PLAIN, b"\1" * 1_000_000),
     "receipts": claiming(*(receipt() for _ in range(3_000))),
     "a log in each receipt": claiming(*(receipt(log(4, 32)) for _ in range(1_000))),
     "empty logs": claiming(receipt(*(log(0, 0) for _ in range(5_000)))),

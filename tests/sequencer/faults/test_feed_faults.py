@@ -11,12 +11,15 @@ from foreblock.feed.messages import EndMarker, decode
 from foreblock.sequencer.faults.feed import FeedFaults, Sending
 from foreblock.sequencer.faults.plan import Faults
 from foreblock.types import Flashblock
-from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.payloads.flashblocks import first, hash_of, later, with_transactions
 
 MS = 10**6
 JOB = [
     first(7, "job", hash_of("six"), hash_of("7.0")),
-    *(carrying(later(7, "job", at, hash_of(f"7.{at}")), b"a", b"b") for at in range(1, 300)),
+    *(
+        with_transactions(later(7, "job", at, hash_of(f"7.{at}")), b"a", b"b")
+        for at in range(1, 300)
+    ),
 ]
 
 

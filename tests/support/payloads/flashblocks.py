@@ -80,7 +80,7 @@ def later(
     return Flashblock(job(payload), index, None, _diff(block_hash), block, previous)
 
 
-def carrying(flashblock: Flashblock, *transactions: bytes) -> Flashblock:
+def with_transactions(flashblock: Flashblock, *transactions: bytes) -> Flashblock:
     """Return the flashblock with these transactions."""
     return replace(flashblock, diff=replace(flashblock.diff, transactions=transactions))
 

@@ -7,7 +7,7 @@ from foreblock._engine import Account, Changes, Overlay, State, Store
 
 
 @dataclass(frozen=True)
-class Life:
+class AccountState:
     """An account and its storage."""
 
     nonce: int
@@ -16,7 +16,7 @@ class Life:
     slots: dict[int, int] = field(default_factory=dict)
 
 
-Model = dict[bytes, Life]
+Model = dict[bytes, AccountState]
 
 
 def dump(state: State) -> Model:
@@ -59,5 +59,5 @@ def root_from_scratch(folder: Path, state: State) -> bytes:
         return store.trie().root()
 
 
-def _life(account: Account, slots: dict[int, int]) -> Life:
-    return Life(account.nonce, account.balance, account.code_hash, slots)
+def _life(account: Account, slots: dict[int, int]) -> AccountState:
+    return AccountState(account.nonce, account.balance, account.code_hash, slots)
