@@ -10,6 +10,7 @@ except where the wire's name would mislead.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -21,7 +22,6 @@ from foreblock._engine import (
     Message,
     MissingKeys,
     Transaction,
-    Withdrawal,
     address_of,
     decode_block,
     decode_header,
@@ -74,6 +74,9 @@ __all__ = [
     "transactions_root",
     "unsigned_transaction",
 ]
+
+# Its index, the index of the validator, the address, and the amount in gwei (EIP-4895).
+Withdrawal: TypeAlias = tuple[int, int, bytes, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,17 @@ import random
 
 from checker.keccak import keccak256
 from checker.ordered_trie import EMPTY_ROOT, OrderedTrie, ordered_root
-from foreblock._engine import Withdrawal, withdrawals_root
+from foreblock._engine import withdrawals_root
+from foreblock.types import Withdrawal
 from support.payloads import rlp
 
 
 def withdrawal(number: int) -> Withdrawal:
-    return Withdrawal(number, number * 7, bytes([number % 251]) * 20, number * 1_000)
+    return (number, number * 7, bytes([number % 251]) * 20, number * 1_000)
 
 
 def encoded(value: Withdrawal) -> bytes:
-    items: list[bytes | int] = [value.index, value.validator_index, value.address, value.amount]
-    return rlp.encode([rlp.encode(item) for item in items])
+    return rlp.encode([rlp.encode(item) for item in value])
 
 
 def test_the_root_of_nothing() -> None:

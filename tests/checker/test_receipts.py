@@ -10,7 +10,7 @@ LOGS = [
 
 
 def test_receipts_are_encoded_as_in_their_trie() -> None:
-    logs = [_engine.Log(log.address, log.topics, log.data) for log in LOGS]
+    logs = [(log.address, log.topics, log.data) for log in LOGS]
     expected = _engine.Receipt(type=2, cumulative_gas_used=70_000, status=True, logs=logs)
     assert receipt(2, 70_000, LOGS) == expected.encode()
     deposit = _engine.Receipt(
@@ -32,7 +32,7 @@ def test_the_bloom_of_a_block_is_that_of_all_its_logs() -> None:
             type=2,
             cumulative_gas_used=1,
             status=True,
-            logs=[_engine.Log(log.address, log.topics, log.data)],
+            logs=[(log.address, log.topics, log.data)],
         )
         for log in LOGS
     ]

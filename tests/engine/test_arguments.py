@@ -22,7 +22,6 @@ from foreblock._engine import (
     Account,
     Allowance,
     Batch,
-    Bids,
     BlockExecution,
     BlockLogs,
     BlockTemplate,
@@ -33,7 +32,6 @@ from foreblock._engine import (
     FastPath,
     FetchedState,
     Header,
-    Log,
     LogFilter,
     LogRow,
     LogSearch,
@@ -63,15 +61,12 @@ from foreblock._engine import (
     Witness,
     create_access_list,
     decode_transaction,
-    first_items,
     log_section,
     log_terms,
     merge_log_sections,
     read_call,
     read_parts,
     read_simulation,
-    row_part,
-    touched_places,
     touched_row,
     touched_terms,
     trace_call,
@@ -147,7 +142,7 @@ class Objects:
             "calls": CALLS,
             "overrides": OVERRIDES,
             "filter": FILTER,
-            "log": Log(CONTRACT, [bytes(32)], b""),
+            "stored block": StoredBlock(HEADER, [1], homestead=True),
             "learned": FetchedState(1),
             "misses": MissingKeys([ALICE]),
         }
@@ -205,7 +200,8 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store", "header", "calls", "allowance", "filter", "log", "learned", "misses"),
+    *("creation", "store", "header", "calls", "allowance", "filter", "learned", "misses"),
+    "stored block",
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -254,7 +250,7 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "failures": st.lists(st.tuples(BYTES, BYTES), max_size=2),
     "view": named("view"),
     "filter": named("filter"),
-    "log": named("log"),
+    "block": named("stored block"),
     "learned": named("learned"),
     "other": named("misses"),
     "account": named("account"),
@@ -343,11 +339,10 @@ def made(objects: Objects, kind: type) -> object:
         FastPath: lambda: fast_path(objects.store),
         StoredBlock: lambda: StoredBlock(HEADER, [1, 2], homestead=True),
         StoredItems: lambda: StoredItems(ITEMS),
-        Bids: lambda: Bids(7),
         LogFilter: lambda: FILTER,
         LogSearch: lambda: LogSearch(FILTER, [((b"L", 2**16 - 1), (0, 2**64 - 1))], 0, 2**64 - 1),
         BlockLogs: lambda: BlockLogs(FILTER, [(b"row", b"row")], b""),
-        BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
+        BlockTips: lambda: BlockTips(StoredBlock(HEADER, [], homestead=True), 7),
         Proof: lambda: objects.state.prove(CONTRACT, [1]),
         Meter: lambda: Meter(
             memoryview(bytearray(8 * 40)).cast("d"), bounds=[0.1, 1.0], outcomes=5, traffic=0
@@ -390,7 +385,7 @@ def plain_simulation(objects: Objects) -> PlainSimulation:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BlockExecution, Body, Changes,
     PlainSimulation, Parts, SealedBody, SimulationText, Overrides, PlainCalls, FastPath,
-    StoredBlock, StoredItems, Bids, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
+    StoredBlock, StoredItems, BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter,
     StoreCheck, FetchedState, MissingKeys, Witness, Recording, StateImport,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
@@ -431,10 +426,10 @@ def test_methods_raise_what_is_documented(
     "kind",
     [
         Account, Allowance, LogRow, Message, Precompiles, Env, BlockExecution, Body, FastPath,
-        StoredBlock, StoredItems, Bids, BlockTips, read_call, read_simulation, row_part,
-        first_items, Tracer, trace_transactions, trace_call,
+        StoredBlock, StoredItems, BlockTips, read_call, read_simulation,
+        Tracer, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
-        merge_log_sections, touched_row, touched_terms, touched_places, FetchedState,
+        merge_log_sections, touched_row, touched_terms, FetchedState,
         MissingKeys, Witness,
     ],
 )  # fmt: skip
@@ -481,7 +476,7 @@ def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -
 def test_every_class_of_the_stub_is_covered() -> None:
     """A new class of the interface is added here, or to the tests of the codec."""
     of_the_codec = {
-        "Authorization", "Block", "Header", "Log", "Receipt", "Transaction", "Withdrawal",
+        "Authorization", "Block", "Header", "Receipt", "Transaction",
     }  # fmt: skip
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}

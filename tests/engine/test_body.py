@@ -16,7 +16,6 @@ from foreblock._engine import (
     Receipt,
     SealedBody,
     SimulationText,
-    Withdrawal,
 )
 from foreblock.errors import InvalidArgument, InvalidMessage
 from support.each_case import each_case
@@ -181,8 +180,8 @@ def test_a_transfer_is_collected_before_the_logs_of_its_call() -> None:
     assert outcome.collected is not None
     (first, transfer), (second, log) = outcome.collected
     assert (first, second) == (1, 2)
-    assert (transfer.address, int.from_bytes(transfer.data)) == (b"\xee" * 20, 1)
-    assert log.address == LOGGER
+    assert (transfer[0], int.from_bytes(transfer[2])) == (b"\xee" * 20, 1)
+    assert log[0] == LOGGER
     assert outcome.logs == (log,), "a receipt knows nothing of traced transfers"
 
 
@@ -214,7 +213,7 @@ def test_blockhash_finds_a_sealed_block() -> None:
 
 
 def test_a_block_tells_of_its_withdrawals_and_of_given_transactions() -> None:
-    paid = Withdrawal(1, 2, BOB, 3)
+    paid = (1, 2, BOB, 3)
     block = sealed(filled(1), withdrawals=[paid])
     found = shown(block, "preconf", b'["as given"]')
     assert found["withdrawals"] == [

@@ -3,7 +3,6 @@
 import pytest
 
 from foreblock._engine import (
-    Log,
     Message,
     Receipt,
     address_of,
@@ -83,7 +82,7 @@ def test_a_deposit_has_no_signature_and_is_its_own_encoding() -> None:
             type=0x7E,
             cumulative_gas_used=9,
             status=True,
-            logs=[Log(TO, [b"\1" * 32], b"data"), Log(TO, [], b"")],
+            logs=[(TO, [b"\1" * 32], b"data"), (TO, [], b"")],
             deposit_nonce=4,
             deposit_receipt_version=1,
         ),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from foreblock._engine import (
     Header,
-    Log,
     Receipt,
     Store,
     StoredBlock,
@@ -22,7 +21,7 @@ from foreblock.errors import StoreDamaged, Undecodable
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import Position, encode_senders
 from support.payloads.small_store import append
-from support.strategies.block_items import logs, transactions
+from support.strategies.block_items import Log, logs, transactions
 
 NUMBER = 7
 Item = tuple[Transaction, bytes]

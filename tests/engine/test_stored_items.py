@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import (
-    Bids,
+    BlockTips,
     Header,
     Receipt,
     Store,
+    StoredBlock,
     StoredItems,
     Transaction,
     View,
     decode_transaction,
     deposit_transaction,
-    first_items,
     keccak256,
-    row_part,
 )
-from foreblock.errors import StoreDamaged
+from foreblock.errors import InvalidArgument, StoreDamaged
 from foreblock.ledger.reading.stored_block import deposit_fields
+from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from foreblock.upstream.block_json import Fields, encode_transaction
@@ -32,7 +32,7 @@ from support.payloads.signing import BLOB, SET_CODE
 from support.payloads.small_store import append
 from support.strategies.block_items import logs, transactions
 
-FIRST, SECOND = b"first", b"second"
+FIRST, SECOND = rows.body_key(7), rows.receipts_key(7)
 
 
 @pytest.fixture
@@ -42,11 +42,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
-def put(store: Store, first: bytes, second: bytes = b"") -> View:
-    """A view of the store with these two rows."""
+def put(store: Store, first: bytes, second: bytes = b"", *, senders: bytes | None = None) -> View:
+    """A view of the store with these rows of transactions, of receipts and of senders."""
     batch = store.batch()
     batch.put(FIRST, first)
     batch.put(SECOND, second)
+    if senders is not None:
+        batch.put(rows.senders_key(7), senders)
     store.commit(batch)
     return store.view()
 
@@ -66,31 +68,11 @@ receipts = st.builds(
 )
 
 
-@given(st.lists(receipts, max_size=8))
-def test_the_first_items_of_a_row_are_those_of_the_list(
-    store: Store, chosen: list[Receipt]
-) -> None:
-    encoded = [receipt.encode() for receipt in chosen]
-    with put(store, encode_items(encoded)) as view:
-        for index in range(len(encoded)):
-            assert first_items(view, FIRST, index) == encoded[:index]
-        assert first_items(view, FIRST, 2**40) == encoded
-
-
-@given(st.binary(max_size=60), st.integers(-80, 80), st.integers(0, 80))
-def test_a_part_of_a_row_is_that_slice(store: Store, row: bytes, start: int, length: int) -> None:
-    row = row or b"\0"
-    begin = max(len(row) + start, 0) if start < 0 else start
-    with put(store, row) as view:
-        assert row_part(view, FIRST, start, length) == (len(row), row[begin : begin + length])
-        assert row_part(view, b"none", start, length) is None
-
-
 def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
     """The results of all readers of the two rows."""
     return (
-        lambda: first_items(view, FIRST, 3),
-        lambda: Bids(7).add(view, FIRST, SECOND, 0, 9),
+        lambda: stored().raws(view, 3),
+        lambda: BlockTips(stored(), 7).read(view, 9),
         lambda: StoredItems(row),
     )
 
@@ -117,7 +99,7 @@ def test_what_a_row_claims_is_never_believed(store: Store) -> None:
                 with pytest.raises(StoreDamaged):
                     read()
     with put(store, b"\0\0\0\0") as view, pytest.raises(StoreDamaged):
-        Bids(7).add(view, b"none", SECOND, 0, 9)
+        BlockTips(StoredBlock(header(7), [1], homestead=True), 7).read(view, 9)
 
 
 def header(base_fee: int | None) -> Header:
@@ -130,6 +112,31 @@ def header(base_fee: int | None) -> Header:
         timestamp=1_700_000_000,
         base_fee_per_gas=base_fee,
     )
+
+
+def stored() -> StoredBlock:
+    """The block whose rows `put` writes, as if it was imported."""
+    return StoredBlock(header(7), [], homestead=True)
+
+
+@given(st.lists(transactions(), max_size=5), st.integers(0, 6))
+def test_the_first_transactions_have_their_senders(
+    store: Store, chosen: list[Transaction], stop: int
+) -> None:
+    raws, senders = [each.raw for each in chosen], b"".join(each.sender for each in chosen)
+    ends = [min(stop, len(raws))]
+    with put(store, encode_items(raws)) as view:
+        assert stored().raws(view, stop) == (raws[:stop], None, ends)
+    for row in (senders, senders[: 20 * stop]):
+        with put(store, encode_items(raws), senders=row) as view:
+            assert stored().raws(view, stop) == (raws[:stop], senders[: 20 * stop], ends)
+    if chosen and stop:
+        row = senders[: 20 * ends[0] - 1]
+        with put(store, encode_items(raws), senders=row) as view, pytest.raises(StoreDamaged):
+            stored().raws(view, stop)
+    batch = store.batch()
+    batch.delete(rows.senders_key(7))
+    store.commit(batch)
 
 
 def receipt_for(transaction: Transaction, gas: int) -> bytes:
@@ -212,10 +219,12 @@ def test_tips_are_what_decoded_transactions_paid(
         if each.type != 0x7E
     )
     with put(store, encode_items([each.raw for each in chosen]), encode_items(encoded)) as view:
-        gathered = Bids(base_fee)
-        for start in range(0, len(chosen) + 1, 3):
-            assert gathered.add(view, FIRST, SECOND, start, start + 3) == len(chosen)
-        tips = gathered.finish()
+        tips = BlockTips(stored(), base_fee)
+        for read in range(3, len(chosen), 3):
+            assert not tips.read(view, 3), read
+            with pytest.raises(InvalidArgument):
+                tips.lowest(1)
+        assert tips.read(view, 3)
     assert len(tips) == len(bids)
     assert tips.lowest(99) == [tip for tip, _ in bids]
     total, wanted = sum(gas for _, gas in bids), [0, 12.5, 50, 99.9, 100]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from foreblock._engine import (
-    Log,
     Receipt,
     decode_transaction,
     keccak256,
@@ -105,7 +104,7 @@ def test_its_receipts_roots_and_blooms(unichain: list[Flashblock]) -> None:
     ]  # fmt: skip
     assert transactions_root([each.encode() for each in receipts]) == unichain[0].diff.receipts_root
     for counted, each in enumerate(unichain[1:], COUNTED):
-        log = Log(COUNTER, [keccak256(INCREMENTED)], counted.to_bytes(32))
+        log = (COUNTER, [keccak256(INCREMENTED)], counted.to_bytes(32))
         receipts.append(
             Receipt(type=2, status=True, cumulative_gas_used=each.diff.gas_used, logs=[log])
         )

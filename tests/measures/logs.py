@@ -27,12 +27,12 @@ from urllib.parse import urlsplit
 
 from differential.geth import geth
 from foreblock._engine import (
-    Log,
     Message,
     Overlay,
     Receipt,
     Store,
     keccak256,
+    logs_bloom,
     sign_transaction,
 )
 from foreblock.bench.rpc.peers import find
@@ -133,12 +133,12 @@ def write_rows(folder: Path, blocks: int) -> str:
     for start in range(1, blocks + 1, 5000):
         batch = store.batch()
         for number in range(start, min(start + 5000, blocks + 1)):
-            logs = [Log(NOISE, [keccak256(number.to_bytes(8))], bytes(32))]
+            logs = [(NOISE, [keccak256(number.to_bytes(8))], bytes(32))]
             if number % (blocks // FOUND) == 0:
-                logs.append(Log(SOUGHT, [TOPIC], bytes(32)))
+                logs.append((SOUGHT, [TOPIC], bytes(32)))
             receipt = Receipt(type=2, status=True, cumulative_gas_used=30_000, logs=logs)
             parent = parent.replace(
-                number=number, parent_hash=parent.hash, logs_bloom=receipt.logs_bloom
+                number=number, parent_hash=parent.hash, logs_bloom=logs_bloom([receipt])
             )
             batch.append(number, parent.hash, Overlay.empty().take(batch.draw()))
             batch.put(rows.header_key(number), rows.encode_header_row(parent, 0))

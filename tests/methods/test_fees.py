@@ -1,15 +1,11 @@
 """Suggested prices and the fee history, compared with the transactions themselves."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from foreblock.ledger.reading.transaction_lookup import BlockTips
 from foreblock.methods.fee_methods import LEAST, MOST, suggestion
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.dev_state import BOB
@@ -177,21 +173,6 @@ def test_more_blocks_than_there_may_be_are_lowered(client: Asker) -> None:
 )
 def test_bad_arguments_are_named(client: Asker, arguments: list[object], answer: object) -> None:
     assert client.ask("eth_feeHistory", *arguments) == answer
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(21_000, 10**6)), min_size=1, max_size=20),
-    st.lists(st.integers(0, 100), max_size=10, unique=True),
-)
-def test_percentile_is_the_tip_of_the_gas_at_its_place(
-    bids: list[tuple[int, int]], wanted: list[int]
-) -> None:
-    """Compared with a list of every unit of gas, in thousands for speed."""
-    bids = sorted((tip, gas // 1000) for tip, gas in bids)
-    row = [tip for tip, gas in bids for _ in range(gas)]
-    expected = [row[max(len(row) * each // 100, 1) - 1] for each in sorted(wanted)]
-    found = json.loads(BlockTips(bids).percentiles(sorted(wanted)))
-    assert found == [hex(tip) for tip in expected]
 
 
 def test_history_of_a_chain_through_all_forks(ethereum: Asker) -> None:

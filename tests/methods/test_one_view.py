@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import make_table
 from foreblock.methods.table import MethodFunction
@@ -48,7 +47,7 @@ def chain(tmp_path: Path) -> Iterator[ChainBuilder]:
 
 def grow(chain: ChainBuilder) -> None:
     """Add a block that pays one gwei: height and balance correspond."""
-    chain.add(withdrawals=[Withdrawal(0, 0, bytes.fromhex(PAID[2:]), 1)])
+    chain.add(withdrawals=[(0, 0, bytes.fromhex(PAID[2:]), 1)])
 
 
 class Interrupting:

@@ -23,7 +23,6 @@ from foreblock.ledger.calls.request import (
 from foreblock.ledger.calls.simulated_chain import SimulatedChain
 from foreblock.ledger.calls.simulation import SimulatedBlock
 from foreblock.ledger.rules.transaction_rules import MAX_INIT_CODE
-from foreblock.methods import shapes
 from foreblock.methods.calls.simulate_methods import BlockShape, render
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
@@ -68,14 +67,14 @@ def plain_text(block: SimulatedBlock) -> dict[str, Any]:
         logs = [
             place
             | {
-                "address": "0x" + log.address.hex(),
-                "topics": ["0x" + topic.hex() for topic in log.topics],
-                "data": "0x" + log.data.hex(),
+                "address": "0x" + address.hex(),
+                "topics": ["0x" + topic.hex() for topic in topics],
+                "data": "0x" + data.hex(),
                 "logIndex": hex(position),
                 "transactionHash": "0x" + transaction.hash.hex(),
                 "transactionIndex": hex(index),
             }
-            for position, log in outcome.collected or ()
+            for position, (address, topics, data) in outcome.collected or ()
         ]
         calls.append(
             {
@@ -86,7 +85,7 @@ def plain_text(block: SimulatedBlock) -> dict[str, Any]:
                 "logs": logs,
             }
         )
-    members: dict[str, Any] = json.loads(b"{%b}" % shapes.header_members(header, sealed.size))
+    members: dict[str, Any] = json.loads(b"{%b}" % header.members(sealed.size))
     members |= {"uncles": [], "calls": calls}
     if header.withdrawals_root is not None:
         members["withdrawals"] = []

@@ -35,10 +35,10 @@ def test_message_is_recorded_and_announced(state: DevState) -> None:
     outcome = state.run(PASSER, SEND, number(BOB), 99_000, b"hello", value=5)
     assert outcome.status == "success"
     assert recorded(state, sent)
-    (log,) = outcome.logs
+    ((_, topics, data),) = outcome.logs
     words = (FIRST_NONCE.to_bytes(32), ALICE.rjust(32, b"\0"), BOB.rjust(32, b"\0"))
-    assert log.topics == (PASSED, *words)
-    assert decode((int, int, bytes, int), log.data) == (5, 99_000, b"hello", number(sent))
+    assert topics == (PASSED, *words)
+    assert decode((int, int, bytes, int), data) == (5, 99_000, b"hello", number(sent))
 
 
 def test_each_message_has_a_nonce_of_its_own(state: DevState) -> None:

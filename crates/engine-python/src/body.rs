@@ -10,7 +10,7 @@ use foreblock_engine::simulate::body::{
 };
 use pyo3::prelude::*;
 
-use crate::codec::{Header, Transaction, Withdrawal};
+use crate::codec::{Header, Transaction, WithdrawalTuple, withdrawals_of};
 use crate::convert::{Arg, limits};
 use crate::env::{Env, Message};
 use crate::error::to_python;
@@ -146,9 +146,9 @@ impl Body {
         state_root: Arg<B256>,
         blob_gas_used: Option<Arg<u64>>,
         requests_hash: Option<Arg<B256>>,
-        withdrawals: Option<Vec<Py<Withdrawal>>>,
+        withdrawals: Option<Vec<WithdrawalTuple>>,
     ) -> PyResult<SealedBody> {
-        let withdrawals = withdrawals.map(|list| list.iter().map(|each| each.get().0).collect());
+        let withdrawals = withdrawals.map(withdrawals_of);
         let mut fields = header.0.fields().clone();
         fields.state_root = state_root.0;
         fields.blob_gas_used = blob_gas_used.map(|gas| gas.0);

@@ -10,9 +10,9 @@ use foreblock_engine as engine;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-pub use block::{Block, Withdrawal};
+pub use block::{Block, WithdrawalTuple, withdrawal_fields, withdrawals_of};
 pub use header::Header;
-pub use receipt::{Log, Receipt};
+pub use receipt::{LogFields, Receipt, log_fields, log_tuple};
 pub use transaction::{Authorization, Transaction};
 
 use crate::convert::{Arg, Pair, invalid};
@@ -22,9 +22,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Authorization>()?;
     module.add_class::<Transaction>()?;
     module.add_class::<Header>()?;
-    module.add_class::<Withdrawal>()?;
     module.add_class::<Block>()?;
-    module.add_class::<Log>()?;
     module.add_class::<Receipt>()?;
     module.add_function(wrap_pyfunction!(decode_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
@@ -140,9 +138,8 @@ fn transactions_root(py: Python<'_>, raws: Vec<PyBackedBytes>) -> [u8; 32] {
 }
 
 #[pyfunction]
-fn withdrawals_root(withdrawals: Vec<Py<Withdrawal>>) -> [u8; 32] {
-    let withdrawals: Vec<_> = withdrawals.iter().map(|each| each.get().0).collect();
-    engine::codec::block::withdrawals_root(&withdrawals).0
+fn withdrawals_root(withdrawals: Vec<WithdrawalTuple>) -> [u8; 32] {
+    engine::codec::block::withdrawals_root(&withdrawals_of(withdrawals)).0
 }
 
 #[pyfunction]

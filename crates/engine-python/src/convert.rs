@@ -37,26 +37,34 @@ impl<'py, T: FromPython> FromPyObject<'_, 'py> for Arg<T> {
     }
 }
 
-/// A tuple of two. PyO3's own conversion raises ValueError for other lengths.
-pub struct Pair<A, B>(pub A, pub B);
+/// A tuple of a fixed length. PyO3's own conversion raises ValueError for other lengths.
+macro_rules! tuples {
+    ($($name:ident($($item:ident $at:literal),+) of $length:literal;)+) => {$(
+        pub struct $name<$($item),+>($(pub $item),+);
 
-impl<'py, A, B> FromPyObject<'_, 'py> for Pair<A, B>
-where
-    A: FromPyObjectOwned<'py, Error: Into<PyErr>>,
-    B: FromPyObjectOwned<'py, Error: Into<PyErr>>,
-{
-    type Error = PyErr;
+        impl<'py, $($item),+> FromPyObject<'_, 'py> for $name<$($item),+>
+        where
+            $($item: FromPyObjectOwned<'py, Error: Into<PyErr>>),+
+        {
+            type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let tuple = value.cast::<PyTuple>()?;
-        if tuple.len() != 2 {
-            let length = tuple.len();
-            return Err(PyTypeError::new_err(format!("expected a tuple of 2, not of {length}")));
+            fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                let tuple = value.cast::<PyTuple>()?;
+                let found = tuple.len();
+                if found != $length {
+                    let why = format!("expected a tuple of {}, not of {found}", $length);
+                    return Err(PyTypeError::new_err(why));
+                }
+                Ok(Self($(tuple.get_item($at)?.extract().map_err(Into::into)?),+))
+            }
         }
-        let first = tuple.get_item(0)?.extract().map_err(Into::into)?;
-        let second = tuple.get_item(1)?.extract().map_err(Into::into)?;
-        Ok(Self(first, second))
-    }
+    )+};
+}
+
+tuples! {
+    Pair(A 0, B 1) of 2;
+    Triple(A 0, B 1, C 2) of 3;
+    Quad(A 0, B 1, C 2, D 3) of 4;
 }
 
 pub trait FromPython: Sized {

@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use crate::codec::Log;
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::store::View;
@@ -49,9 +48,8 @@ impl LogFilter {
         self.0.size()
     }
 
-    fn matches(&self, log: &Log) -> bool {
-        let topics = log.0.topics().iter().map(|topic| topic.as_slice());
-        self.0.matches_parts(log.0.address.as_slice(), topics)
+    fn matches(&self, address: &[u8], topics: Vec<PyBackedBytes>) -> bool {
+        self.0.matches_parts(address, topics.iter().map(|topic| &**topic))
     }
 
     fn in_bloom(&self, bloom: &[u8]) -> PyResult<bool> {

@@ -6,7 +6,7 @@ use foreblock_engine::evm::outcome::{Outcome as EngineOutcome, Status};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::codec::Log;
+use crate::codec::{LogFields, log_fields, log_tuple};
 use crate::hex;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -64,14 +64,15 @@ impl Outcome {
 
     #[getter]
     fn logs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.logs.iter().cloned().map(Log))
+        log_tuple(py, &self.0.logs)
     }
 
     /// The logs with their indices, if they were collected.
     #[getter]
-    fn collected(&self) -> Option<Vec<(u64, Log)>> {
-        let collected = self.0.collected.as_ref()?;
-        Some(collected.logs.iter().map(|(index, log)| (*index, Log(log.clone()))).collect())
+    fn collected<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<(u64, LogFields<'py>)>>> {
+        let Some(collected) = &self.0.collected else { return Ok(None) };
+        let one = |(index, log): &(u64, _)| Ok((*index, log_fields(py, log)?));
+        collected.logs.iter().map(one).collect::<PyResult<_>>().map(Some)
     }
 
     fn __repr__(&self) -> String {

@@ -15,7 +15,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::codec::{Authorization, Withdrawal};
+use crate::codec::{Authorization, withdrawal_fields};
 use crate::convert::{Arg, Class, Integer, invalid};
 use crate::env::{AccessList, parse_rules};
 use crate::error::to_python;
@@ -222,7 +222,7 @@ fn call_fields(py: Python<'_>, call: Call) -> PyResult<Py<PyAny>> {
 fn block_fields(py: Python<'_>, changes: BlockOverrides) -> PyResult<Py<PyAny>> {
     let hash = |hash: B256| PyBytes::new(py, hash.as_slice());
     let withdrawals =
-        changes.withdrawals.map(|them| them.into_iter().map(Withdrawal).collect::<Vec<_>>());
+        changes.withdrawals.map(|list| list.iter().map(withdrawal_fields).collect::<Vec<_>>());
     let fields = (
         changes.number,
         changes.timestamp,

@@ -1,18 +1,17 @@
 //! Python bindings of stored block rows: single items in place, many incrementally, and tips.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
-use foreblock_engine::error::{Error, Result};
 use foreblock_engine::logs::index::address_terms;
-use foreblock_engine::stored::block::{self, ReceiptLimits};
+use foreblock_engine::stored::block::{self, ReadBids, ReceiptLimits};
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::Items;
 use foreblock_engine::stored::l1_cost::L1Prices;
 use foreblock_engine::stored::receipt_json::{Position, ReceiptFormat};
-use foreblock_engine::stored::tips::{self, Bid};
+use foreblock_engine::stored::tips;
 use foreblock_engine::stored::touched::{self, TouchedRow};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -27,13 +26,9 @@ use crate::store::View;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StoredBlock>()?;
     module.add_class::<StoredItems>()?;
-    module.add_class::<Bids>()?;
     module.add_class::<BlockTips>()?;
-    module.add_function(wrap_pyfunction!(row_part, module)?)?;
-    module.add_function(wrap_pyfunction!(first_items, module)?)?;
     module.add_function(wrap_pyfunction!(touched_row, module)?)?;
-    module.add_function(wrap_pyfunction!(touched_terms, module)?)?;
-    module.add_function(wrap_pyfunction!(touched_places, module)?)
+    module.add_function(wrap_pyfunction!(touched_terms, module)?)
 }
 
 /// Encodes the touched addresses of a block.
@@ -65,68 +60,14 @@ fn touched_terms<'py>(
     Ok(found.map_err(to_python)?.map(|terms| PyBytes::new(py, &terms)))
 }
 
-/// The transactions of a block that touch an address, `None` if there is no row of this block.
-#[pyfunction]
-fn touched_places(
-    view: &View,
-    key: &[u8],
-    block_hash: Arg<B256>,
-    address: Arg<Address>,
-) -> PyResult<Option<Vec<u32>>> {
-    let found = view.view.with_rows([key], |[row]| {
-        let Some(row) = row else { return Ok(None) };
-        Ok(TouchedRow::new(row, &block_hash.0)?.map(|found| found.places(&address.0)))
-    });
-    found.map_err(to_python)
-}
-
-/// A part of a row, and the length of the row.
-#[pyfunction]
-fn row_part<'py>(
-    py: Python<'py>,
-    view: &View,
-    key: &[u8],
-    start: Arg<i64>,
-    length: Arg<usize>,
-) -> PyResult<Option<(usize, Bound<'py, PyBytes>)>> {
-    let found = view.view.with_rows([key], |[row]| {
-        let Some(row) = row else { return Ok(None) };
-        let distance = usize::try_from(start.0.unsigned_abs()).unwrap_or(usize::MAX);
-        let from_end = row.len().saturating_sub(distance);
-        let start = if start.0 < 0 { from_end } else { row.len().min(distance) };
-        let stop = row.len().min(start.saturating_add(length.0));
-        Ok(Some((row.len(), PyBytes::new(py, &row[start..stop]))))
-    });
-    found.map_err(to_python)
-}
-
-/// The first items of a row, up to a number of them.
-#[pyfunction]
-fn first_items<'py>(
-    py: Python<'py>,
-    view: &View,
-    key: &[u8],
-    count: Arg<usize>,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let found = view.view.with_rows([key], |[row]| {
-        let mut items = Items::new(present(row)?)?;
-        let mut found = Vec::new();
-        while found.len() < count.0
-            && let Some(item) = items.take()?
-        {
-            found.push(PyBytes::new(py, item));
-        }
-        Ok(found)
-    });
-    found.map_err(to_python)
-}
-
 /// A block of the store and how its receipts are shown.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct StoredBlock(pub Arc<block::StoredBlock>);
 
 /// The overhead and the price; whether sizes are compressed and the scalar of the data footprint.
 type L1Argument = Pair<Pair<Option<Arg<U256>>, Arg<U256>>, Pair<bool, Arg<u64>>>;
+
+type RawTransactions<'py> = (Vec<Py<PyBytes>>, Option<Bound<'py, PyBytes>>, Vec<usize>);
 
 type FoundTransaction = (Transaction, Option<(u64, u64)>);
 
@@ -163,6 +104,18 @@ impl StoredBlock {
     fn transaction(&self, view: &View, index: Arg<u64>) -> PyResult<Option<FoundTransaction>> {
         let found = self.0.transaction(&view.view, index.0).map_err(to_python)?;
         Ok(found.map(|(transaction, deposit)| (Transaction(transaction), deposit)))
+    }
+
+    /// The transactions before an index, their senders, and the number at the end of each portion.
+    fn raws<'py>(
+        &self,
+        py: Python<'py>,
+        view: &View,
+        stop: Arg<usize>,
+    ) -> PyResult<RawTransactions<'py>> {
+        let keep = |raw: &[u8]| PyBytes::new(py, raw).unbind();
+        let (raws, senders, ends) = self.0.raws(&view.view, stop.0, keep).map_err(to_python)?;
+        Ok((raws, senders.map(|senders| PyBytes::new(py, &senders)), ends))
     }
 
     /// The transactions, gas and logs before a portion.
@@ -211,10 +164,6 @@ impl StoredBlock {
         let texts = py.detach(|| self.0.texts(&raws, &receipts)).map_err(to_python)?;
         Ok(texts.iter().map(|text| PyBytes::new(py, text)).collect())
     }
-}
-
-fn present(row: Option<&[u8]>) -> Result<&[u8]> {
-    row.ok_or_else(|| Error::StoreDamaged("a block lacks a row".into()))
 }
 
 /// A row of transactions or receipts, read incrementally.
@@ -324,86 +273,64 @@ impl StoredItems {
     }
 }
 
-/// The bids of a block, collected from its rows.
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct Bids {
-    base_fee: Option<u64>,
-    gathered: Mutex<(Vec<Bid>, u64)>,
-}
-
-impl Bids {
-    fn gathered(&self) -> MutexGuard<'_, (Vec<Bid>, u64)> {
-        self.gathered.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-#[pymethods]
-impl Bids {
-    #[new]
-    #[pyo3(signature = (base_fee))]
-    fn new(base_fee: Option<Arg<u64>>) -> Self {
-        Self { base_fee: base_fee.map(|fee| fee.0), gathered: Mutex::default() }
-    }
-
-    fn add(
-        &self,
-        view: &View,
-        transactions: &[u8],
-        receipts: &[u8],
-        start: Arg<usize>,
-        stop: Arg<usize>,
-    ) -> PyResult<usize> {
-        let read = |[transactions, receipts]: [Option<&[u8]>; 2]| {
-            let rows = (present(transactions)?, present(receipts)?);
-            let mut gathered = self.gathered();
-            let (bids, gas) = &mut *gathered;
-            *gas = tips::read_bids(rows, (start.0, stop.0), self.base_fee, *gas, bids)?;
-            Ok(Items::new(rows.0)?.left())
-        };
-        view.view.with_rows([transactions, receipts], read).map_err(to_python)
-    }
-
-    /// The tips of all bids. Removes the bids from this object.
-    fn finish(&self) -> BlockTips {
-        BlockTips(tips::BlockTips::new(std::mem::take(&mut self.gathered().0)))
-    }
-}
-
 /// Tips in wei, prepared for percentiles.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct BlockTips(tips::BlockTips);
+pub struct BlockTips {
+    block: Arc<block::StoredBlock>,
+    base_fee: Option<u64>,
+    read: Mutex<ReadBids>,
+    tips: OnceLock<tips::BlockTips>,
+}
+
+impl BlockTips {
+    fn tips(&self) -> PyResult<&tips::BlockTips> {
+        self.tips.get().ok_or_else(|| invalid("the bids are not read to the end"))
+    }
+}
 
 #[pymethods]
 impl BlockTips {
     #[new]
-    fn new(bids: Vec<Pair<Arg<U256>, Arg<u64>>>) -> PyResult<Self> {
-        let narrow = |Pair(tip, gas): Pair<Arg<U256>, Arg<u64>>| {
-            let tip = u128::try_from(tip.0).map_err(|_| invalid("a tip has at most 128 bits"))?;
-            Ok((tip, gas.0))
-        };
-        let bids = bids.into_iter().map(narrow).collect::<PyResult<_>>()?;
-        Ok(Self(tips::BlockTips::new(bids)))
+    fn new(block: &StoredBlock, base_fee: Option<Arg<u64>>) -> Self {
+        let base_fee = base_fee.map(|fee| fee.0);
+        Self { block: block.0.clone(), base_fee, read: Mutex::default(), tips: OnceLock::new() }
+    }
+
+    /// Reads the bids of up to `most` transactions. True after the last one.
+    fn read(&self, view: &View, most: Arg<usize>) -> PyResult<bool> {
+        let mut read = self.read.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if self.tips.get().is_none()
+            && !self.block.bids(&view.view, self.base_fee, most.0, &mut read).map_err(to_python)?
+        {
+            let _ = self.tips.set(tips::BlockTips::new(std::mem::take(&mut read.bids)));
+        }
+        Ok(self.tips.get().is_some())
     }
 
     #[getter]
-    fn size(&self) -> usize {
-        self.0.size()
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.tips()?.size())
     }
 
-    fn lowest(&self, wanted: Arg<usize>) -> Vec<Integer> {
-        self.0.lowest(wanted.0).into_iter().map(Integer::from).collect()
+    fn lowest(&self, wanted: Arg<usize>) -> PyResult<Vec<Integer>> {
+        Ok(self.tips()?.lowest(wanted.0).into_iter().map(Integer::from).collect())
     }
 
     /// The tips as a JSON array of quantities.
-    fn percentiles<'py>(&self, py: Python<'py>, wanted: Vec<Arg<f64>>) -> Bound<'py, PyBytes> {
+    fn percentiles<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: Vec<Arg<f64>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let tips = self.tips()?;
         let mut out = Vec::with_capacity(16 * wanted.len() + 2);
         json::array(&mut out, wanted, |out, percent| {
-            json::wide_quantity(out, U256::from(self.0.percentile(percent.0)));
+            json::wide_quantity(out, U256::from(tips.percentile(percent.0)));
         });
-        PyBytes::new(py, &out)
+        Ok(PyBytes::new(py, &out))
     }
 
-    fn __len__(&self) -> usize {
-        self.0.len()
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.tips()?.len())
     }
 }

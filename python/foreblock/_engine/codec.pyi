@@ -7,7 +7,7 @@ once.
 """
 
 from collections.abc import Sequence
-from typing import Final, Self, TypedDict, Unpack, final
+from typing import Final, Self, TypeAlias, TypedDict, Unpack, final
 
 class _HeaderFields(TypedDict, total=False):
     parent_hash: bytes
@@ -43,7 +43,6 @@ class Header:
     """
 
     hash: Final[bytes]  # keccak256 of the encoding
-    size: Final[int]  # the length of the encoding in bytes
     parent_hash: Final[bytes]
     ommers_hash: Final[bytes]  # `sha3Uncles` of JSON-RPC
     beneficiary: Final[bytes]  # `miner` of JSON-RPC
@@ -106,21 +105,16 @@ class Header:
         """A copy of this header with these fields replaced."""
     def encode(self) -> bytes:
         """The RLP list of the fields, which is hashed."""
+    def members(self, size: int | None = None) -> bytes:
+        """The members of a block object that come from its header, without braces.
+
+        `size` is that of the whole block; a header by itself has none.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-@final
-class Withdrawal:
-    """A withdrawal from the consensus layer (EIP-4895)."""
-
-    index: Final[int]
-    validator_index: Final[int]
-    address: Final[bytes]
-    amount: Final[int]  # in gwei
-
-    def __new__(cls, index: int, validator_index: int, address: bytes, amount: int) -> Self: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
+# Its index, the index of the validator, the address, and the amount in gwei (EIP-4895).
+_Withdrawal: TypeAlias = tuple[int, int, bytes, int]
 
 @final
 class Block:
@@ -134,14 +128,14 @@ class Block:
     size: Final[int]  # the length of the encoding in bytes
     transactions: Final[tuple[bytes, ...]]  # EIP-2718 encodings
     uncles: Final[tuple[Header, ...]]
-    withdrawals: Final[tuple[Withdrawal, ...] | None]  # None before Shanghai (Canyon on the L2)
+    withdrawals: Final[tuple[_Withdrawal, ...] | None]  # None before Shanghai (Canyon on the L2)
 
     def __new__(
         cls,
         header: Header,
         transactions: Sequence[bytes] = ...,
         uncles: Sequence[Header] = ...,
-        withdrawals: Sequence[Withdrawal] | None = None,
+        withdrawals: Sequence[_Withdrawal] | None = None,
     ) -> Self:
         """Create a block from its parts.
 
@@ -152,18 +146,8 @@ class Block:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-@final
-class Log:
-    """A log of a transaction, without its position in the block."""
-
-    address: Final[bytes]
-    topics: Final[tuple[bytes, ...]]
-    data: Final[bytes]
-
-    def __new__(cls, address: bytes, topics: Sequence[bytes], data: bytes) -> Self:
-        """Raises `InvalidArgument` for more than four topics."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
+# Address, topics, and data.
+_Log: TypeAlias = tuple[bytes, tuple[bytes, ...], bytes]
 
 @final
 class Receipt:
@@ -172,8 +156,7 @@ class Receipt:
     status: Final[bool | None]  # True if the transaction succeeded; None before Byzantium
     post_state: Final[bytes | None]  # the state root after the transaction; None since Byzantium
     cumulative_gas_used: Final[int]  # gas used in the block up to and including this transaction
-    logs: Final[tuple[Log, ...]]
-    logs_bloom: Final[bytes]  # 256 bytes, computed on each access
+    logs: Final[tuple[_Log, ...]]
     deposit_nonce: Final[int | None]  # the sender's nonce before a deposit, since Regolith
     deposit_receipt_version: Final[int | None]  # 1 for deposits since Canyon
 
@@ -184,11 +167,14 @@ class Receipt:
         cumulative_gas_used: int,
         status: bool | None = None,
         post_state: bytes | None = None,
-        logs: Sequence[Log] = ...,
+        logs: Sequence[tuple[bytes, Sequence[bytes], bytes]] = ...,
         deposit_nonce: int | None = None,
         deposit_receipt_version: int | None = None,
     ) -> Self:
-        """Raises `InvalidArgument` unless exactly one of `status` and `post_state` is given."""
+        """Raises `InvalidArgument` unless exactly one of `status` and `post_state` is given.
+
+        A log has at most four topics.
+        """
     def encode(self) -> bytes:
         """The EIP-2718 encoding, as in the receipt trie.
 
@@ -215,7 +201,7 @@ def decode_block(buffer: bytes, offset: int = 0) -> tuple[Block, int]:
 def transactions_root(raws: Sequence[bytes]) -> bytes:
     """The trie root by index of these EIP-2718 encodings, of transactions or receipts."""
 
-def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
+def withdrawals_root(withdrawals: Sequence[_Withdrawal]) -> bytes:
     """The trie root of these withdrawals by index."""
 
 def ommers_hash(uncles: Sequence[Header]) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
 
-from foreblock._engine.codec import Header, Log
+from foreblock._engine.codec import Header, _Log
 from foreblock._engine.fetched_state import MissingKeys
 from foreblock._engine.params import AccessList
 from foreblock._engine.state import Account, Changes
@@ -288,9 +288,9 @@ class Outcome:
     output: Final[bytes]  # return data, revert data or the code of a created contract
     # The output as a JSON string: a quote, 0x, two digits per byte, a quote.
     quoted_output: Final[bytes]
-    logs: Final[tuple[Log, ...]]
+    logs: Final[tuple[_Log, ...]]
     # In a `Body`: the logs with their indices, including traced transfers.
-    collected: Final[list[tuple[int, Log]] | None]
+    collected: Final[list[tuple[int, _Log]] | None]
 
 @final
 class Pool:

@@ -8,7 +8,6 @@ in chunks whose keys are the prefix of the section and the first entry of the ch
 from collections.abc import Sequence
 from typing import Final, Self, final
 
-from foreblock._engine.codec import Log
 from foreblock._engine.store import View
 
 @final
@@ -18,8 +17,8 @@ class LogFilter:
     size: Final[int]  # the number of addresses and topics
 
     def __new__(cls, addresses: Sequence[bytes], topics: Sequence[Sequence[bytes]]) -> Self: ...
-    def matches(self, log: Log) -> bool:
-        """True if address and topics match; the log must have a topic for each position."""
+    def matches(self, address: bytes, topics: tuple[bytes, ...]) -> bool:
+        """True if a log with these matches; it must have a topic for each position."""
 
     def in_bloom(self, bloom: bytes) -> bool:
         """True if logs with this bloom may match."""

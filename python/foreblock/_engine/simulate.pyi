@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal, Self, final
 
-from foreblock._engine.codec import Header, Withdrawal
+from foreblock._engine.codec import Header, _Withdrawal
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
 from foreblock._engine.params import Overrides
 from foreblock._engine.state import State
@@ -82,7 +82,7 @@ class Body:
         state_root: bytes,
         blob_gas_used: int | None = None,
         requests_hash: bytes | None = None,
-        withdrawals: Sequence[Withdrawal] | None = None,
+        withdrawals: Sequence[_Withdrawal] | None = None,
     ) -> SealedBody:
         """Finish the block; the body is empty afterwards.
 

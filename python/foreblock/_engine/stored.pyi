@@ -11,23 +11,11 @@ from foreblock._engine.codec import Header
 from foreblock._engine.store import View
 from foreblock._engine.transactions import Transaction
 
-def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, bytes] | None:
-    """The length of a row and up to `length` bytes of it; None if there is no such row.
-
-    A negative `start` counts from the end. Nothing else of the row is copied.
-    """
-
-def first_items(view: View, key: bytes, count: int) -> list[bytes]:
-    """The first items of a row, up to `count`. The rest of the row is not read."""
-
 def touched_row(block_hash: bytes, note: int, entries: bytes) -> bytes:
     """Encode a block's row: its hash, a byte, and sorted entries of an address and an index (4)."""
 
 def touched_terms(view: View, key: bytes, block_hash: bytes) -> bytes | None:
     """The terms of the addresses in such a row; None if there is no row of this block."""
-
-def touched_places(view: View, key: bytes, block_hash: bytes, address: bytes) -> list[int] | None:
-    """The indices of the transactions that touch an address, in order; None as above."""
 
 @final
 class StoredBlock:
@@ -58,6 +46,13 @@ class StoredBlock:
         """The transaction at an index; None beyond the last.
 
         Also returns the nonce and the receipt version of a deposit, if they are stored.
+        """
+
+    def raws(self, view: View, stop: int) -> tuple[list[bytes], bytes | None, list[int]]:
+        """The transactions before an index; other rows and portions are not read.
+
+        Also returns their senders (20 bytes each; None if they are not stored), and the number of
+        transactions up to the end of each portion.
         """
 
     def position(self, view: View, portion: int) -> tuple[int, int, int]:
@@ -121,32 +116,22 @@ class StoredItems:
     def __len__(self) -> int: ...
 
 @final
-class Bids:
-    """The bids of a block's transactions, collected from its rows."""
-
-    def __new__(cls, base_fee: int | None) -> Self: ...
-    def add(self, view: View, transactions: bytes, receipts: bytes, start: int, stop: int) -> int:
-        """Add the bids from `start` up to `stop` of the rows under two keys.
-
-        The bids of a block must be added in order. Returns the number of transactions in the row.
-        """
-
-    def finish(self) -> BlockTips:
-        """Return the tips of all bids. Removes the bids from this object."""
-
-@final
 class BlockTips:
-    """Tips in wei with the gas used at each, 12 bytes per transaction in most blocks."""
+    """The tips of a block in wei with the gas used at each; 12 bytes per transaction in most.
+
+    They are read first; until then the other members raise `InvalidArgument`.
+    """
 
     size: Final[int]  # approximate size in memory, in bytes
 
-    def __new__(cls, bids: Sequence[tuple[int, int]]) -> Self:
-        """`bids` are tips with the gas used at each."""
+    def __new__(cls, block: StoredBlock, base_fee: int | None) -> Self: ...
+    def read(self, view: View, most: int) -> bool:
+        """Read the tips of up to `most` further transactions; True after the last one."""
 
     def lowest(self, wanted: int) -> list[int]:
         """The lowest tips, at most `wanted`."""
 
     def percentiles(self, wanted: Sequence[float]) -> bytes:
-        """The tips at these percentiles of the gas used, as a JSON array; 0 without bids."""
+        """The tips at these percentiles of the gas used, as a JSON array; 0 without tips."""
 
     def __len__(self) -> int: ...

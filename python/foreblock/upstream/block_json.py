@@ -166,7 +166,7 @@ def _header(block: Fields) -> Header:
 
 def _withdrawals(block: Fields) -> list[Withdrawal]:
     return [
-        Withdrawal(
+        (
             each.number("index"),
             each.number("validatorIndex"),
             each.address("address"),

@@ -1,7 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Withdrawal
 from foreblock.ledger.storage import rows
 from support.payloads.headers import MINED, PRAGUE, header
 
@@ -27,19 +26,10 @@ def test_body_row_keeps_everything(
     withdrawals: list[tuple[int, int, bytes, int]] | None,
 ) -> None:
     headers = [header(MINED, number=number) for number in range(uncles)]
-    paid = None
-    if withdrawals is not None:
-        paid = [
-            Withdrawal(index=index, validator_index=validator, address=address, amount=amount)
-            for index, validator, address, amount in withdrawals
-        ]
-    body = rows.decode_body(rows.encode_body(transactions, headers, paid))
+    body = rows.decode_body(rows.encode_body(transactions, headers, withdrawals))
     assert list(body.transactions) == transactions
     assert [uncle.hash for uncle in body.uncles] == [uncle.hash for uncle in headers]
-    assert (body.withdrawals is None) == (withdrawals is None)
-    assert [(w.index, w.validator_index, w.address, w.amount) for w in body.withdrawals or ()] == (
-        withdrawals or []
-    )
+    assert body.withdrawals == (None if withdrawals is None else tuple(withdrawals))
 
 
 def test_rows_of_different_kinds_never_share_a_key() -> None:

@@ -13,7 +13,6 @@ from foreblock._engine import (
     Block,
     Header,
     Store,
-    Withdrawal,
     decode_transactions,
     ommers_hash,
     transactions_root,
@@ -33,6 +32,7 @@ from foreblock.ledger.rules.header_rules import (
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.chain_head import ChainHead, read_chain_head
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.types import Withdrawal
 
 
 class ChainBuilder:

@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from foreblock._engine import Block, Withdrawal
+from foreblock._engine import Block
 from foreblock.primitives import format_data
 from support.chains.builder import ChainBuilder
 
@@ -70,10 +70,10 @@ def build(folder: Path) -> ChainBuilder:
     chain.add([ACCESS_LIST])  # 4: Berlin
     chain.add([DYNAMIC_FEE])  # 5: London, the last block before the merge
     chain.add()  # 6: the merge
-    chain.add([TRANSFER], withdrawals=[Withdrawal(0, 7, b"\x77" * 20, 100)])  # 7: Shanghai
+    chain.add([TRANSFER], withdrawals=[(0, 7, b"\x77" * 20, 100)])  # 7: Shanghai
     chain.add([BLOB])  # 8: Cancun
     chain.add([SET_CODE])  # 9: Prague
-    chain.add(withdrawals=[Withdrawal(1, 7, b"\x77" * 20, 100)])  # 10: Osaka
+    chain.add(withdrawals=[(1, 7, b"\x77" * 20, 100)])  # 10: Osaka
     chain.add()  # 11: more blobs
     chain.add(extra_data=b"the end")  # 12
     return chain

@@ -13,7 +13,6 @@ from foreblock._engine import (
     Block,
     Header,
     Message,
-    Withdrawal,
     address_of,
     keccak256,
     sign_transaction,
@@ -190,7 +189,7 @@ def build(folder: Path) -> list[Block]:
     uncle: Header | None = None
     for number in range(1, HEAD + 1):
         uncles = [uncle] if uncle is not None and number % 3 == 0 else []
-        paid = [Withdrawal(number, 7, b"\x77" * 20, 100)] if number in WITHDRAWALS else []
+        paid = [(number, 7, b"\x77" * 20, 100)] if number in WITHDRAWALS else []
         uncle = chain.build(extra_data=b"uncle").header if number < MERGED_AT - 1 else None
         chain.add(_transactions(sender, number), uncles, paid)
     chain.store.close()

@@ -3,6 +3,7 @@
 from binascii import hexlify
 from typing import Final
 
+from checker.receipts import Log, bloom
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import PlacedReceipt
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
@@ -55,7 +56,7 @@ class ReceiptOracle:
                 transaction.effective_gas_price(self._block.header.base_fee_per_gas),
                 NULL if created is None else write_data(created),
                 self._logs(placed),
-                hexlify(receipt.logs_bloom),
+                hexlify(bloom(Log(*log) for log in receipt.logs)),
                 members(self._optional_fields(placed)),
                 self._end,
             )
@@ -74,13 +75,13 @@ class ReceiptOracle:
             [
                 b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",%b}'
                 % (
-                    hexlify(log.address),
-                    array(list(map(write_data, log.topics))),
-                    hexlify(log.data),
+                    hexlify(address),
+                    array(list(map(write_data, topics))),
+                    hexlify(data),
                     index,
                     end,
                 )
-                for index, log in enumerate(logs, placed.before.logs)
+                for index, (address, topics, data) in enumerate(logs, placed.before.logs)
             ]
         )
 

@@ -1,14 +1,17 @@
 """Transactions and logs of blocks."""
 
+from typing import TypeAlias
+
 from hypothesis import strategies as st
 
-from foreblock._engine import Log, Message, Transaction, deposit_transaction, sign_transaction
+from foreblock._engine import Message, Transaction, deposit_transaction, sign_transaction
 from support.chains.writing import KEYS, SENDERS
 
-logs = st.builds(
-    Log,
+Log: TypeAlias = tuple[bytes, tuple[bytes, ...], bytes]
+
+logs: st.SearchStrategy[Log] = st.tuples(
     st.binary(min_size=20, max_size=20),
-    st.lists(st.binary(min_size=32, max_size=32), max_size=4),
+    st.lists(st.binary(min_size=32, max_size=32), max_size=4).map(tuple),
     st.binary(max_size=80),
 )
 

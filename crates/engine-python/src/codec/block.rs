@@ -1,12 +1,13 @@
-//! Blocks and withdrawals.
+//! Blocks and withdrawals. A withdrawal is a tuple in Python.
 
 use alloy_primitives::{Address, Bytes};
 use foreblock_engine as engine;
+use foreblock_engine::codec::block::Withdrawal;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::header::Header;
-use crate::convert::Arg;
+use crate::convert::{Arg, Quad};
 use crate::error::to_python;
 
 /// A block: header, raw transactions, uncles, withdrawals.
@@ -22,7 +23,7 @@ impl Block {
         header: &Bound<'_, Header>,
         transactions: Vec<Arg<Bytes>>,
         uncles: Vec<Py<Header>>,
-        withdrawals: Option<Vec<Py<Withdrawal>>>,
+        withdrawals: Option<Vec<WithdrawalTuple>>,
     ) -> PyResult<Self> {
         let transactions: Vec<Bytes> = transactions.into_iter().map(|raw| raw.0).collect();
         for (index, raw) in transactions.iter().enumerate() {
@@ -30,8 +31,7 @@ impl Block {
                 .map_err(|error| to_python(error.at_index(index)))?;
         }
         let uncles = uncles.iter().map(|uncle| uncle.get().0.clone()).collect();
-        let withdrawals =
-            withdrawals.map(|list| list.iter().map(|withdrawal| withdrawal.get().0).collect());
+        let withdrawals = withdrawals.map(withdrawals_of);
         let header = header.get().0.clone();
         Ok(Self(engine::codec::block::Block::new(header, transactions, uncles, withdrawals)))
     }
@@ -68,7 +68,7 @@ impl Block {
     #[getter]
     fn withdrawals<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let withdrawals = self.0.withdrawals.as_ref();
-        withdrawals.map(|list| PyTuple::new(py, list.iter().copied().map(Withdrawal))).transpose()
+        withdrawals.map(|list| PyTuple::new(py, list.iter().map(withdrawal_fields))).transpose()
     }
 
     fn __repr__(&self) -> String {
@@ -76,45 +76,20 @@ impl Block {
     }
 }
 
-/// A withdrawal from the consensus layer.
-#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
-#[derive(PartialEq, Hash)]
-pub struct Withdrawal(pub engine::codec::block::Withdrawal);
+/// A withdrawal from the consensus layer: index, index of the validator, address, amount.
+pub type WithdrawalTuple = Quad<Arg<u64>, Arg<u64>, Arg<Address>, Arg<u64>>;
 
-#[pymethods]
-impl Withdrawal {
-    #[new]
-    fn new(
-        index: Arg<u64>,
-        validator_index: Arg<u64>,
-        address: Arg<Address>,
-        amount: Arg<u64>,
-    ) -> Self {
-        Self(engine::codec::block::Withdrawal {
-            index: index.0,
-            validator_index: validator_index.0,
-            address: address.0,
-            amount: amount.0,
-        })
-    }
+pub fn withdrawals_of(given: Vec<WithdrawalTuple>) -> Vec<Withdrawal> {
+    let one = |Quad(index, validator, address, amount): WithdrawalTuple| Withdrawal {
+        index: index.0,
+        validator_index: validator.0,
+        address: address.0,
+        amount: amount.0,
+    };
+    given.into_iter().map(one).collect()
+}
 
-    #[getter]
-    fn index(&self) -> u64 {
-        self.0.index
-    }
-
-    #[getter]
-    fn validator_index(&self) -> u64 {
-        self.0.validator_index
-    }
-
-    #[getter]
-    fn address(&self) -> [u8; 20] {
-        self.0.address.into_array()
-    }
-
-    #[getter]
-    fn amount(&self) -> u64 {
-        self.0.amount
-    }
+pub fn withdrawal_fields(withdrawal: &Withdrawal) -> (u64, u64, [u8; 20], u64) {
+    let Withdrawal { index, validator_index, address, amount } = *withdrawal;
+    (index, validator_index, address.into_array(), amount)
 }

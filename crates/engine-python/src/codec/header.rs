@@ -1,12 +1,13 @@
 //! Headers. Fields are set by name, for a new header and for a modified copy.
 
 use foreblock_engine::codec::header as engine;
+use foreblock_engine::codec::json;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::{FromPython, Integer};
+use crate::convert::{Arg, FromPython, Integer};
 use crate::error::to_python;
 
 /// A block header.
@@ -70,9 +71,11 @@ impl Header {
         self.0.hash().0
     }
 
-    #[getter]
-    fn size(&self) -> usize {
-        self.0.size()
+    #[pyo3(signature = (size = None))]
+    fn members(&self, size: Option<Arg<usize>>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(2048);
+        json::header(&mut out, &self.0, size.map(|size| size.0));
+        out
     }
 
     #[getter]

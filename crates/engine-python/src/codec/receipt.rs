@@ -1,42 +1,32 @@
-//! Receipts and logs, created by execution or by Python.
+//! Receipts and logs, created by execution or by Python. A log is a tuple in Python.
 
-use alloy_primitives::{Address, B256, Bytes, LogData};
+use alloy_primitives::{Address, B256, Bytes, Log};
 use foreblock_engine::codec::receipt::{self as engine, ReceiptOutcome};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
-use crate::convert::{Arg, invalid};
+use crate::convert::{Arg, Triple, invalid};
 
-/// A log of a transaction.
-#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
-#[derive(PartialEq, Hash)]
-pub struct Log(pub alloy_primitives::Log);
+/// A log of a transaction: address, topics, data.
+type LogTuple = Triple<Arg<Address>, Vec<Arg<B256>>, Arg<Bytes>>;
 
-#[pymethods]
-impl Log {
-    #[new]
-    fn new(address: Arg<Address>, topics: Vec<Arg<B256>>, data: Arg<Bytes>) -> PyResult<Self> {
-        let topics: Vec<B256> = topics.into_iter().map(|topic| topic.0).collect();
-        let count = topics.len();
-        let data = LogData::new(topics, data.0)
-            .ok_or_else(|| invalid(format!("a log has at most 4 topics, not {count}")))?;
-        Ok(Self(alloy_primitives::Log { address: address.0, data }))
-    }
+fn log(Triple(address, topics, data): LogTuple) -> PyResult<Log> {
+    let topics: Vec<B256> = topics.into_iter().map(|topic| topic.0).collect();
+    let count = topics.len();
+    Log::new(address.0, topics, data.0)
+        .ok_or_else(|| invalid(format!("a log has at most 4 topics, not {count}")))
+}
 
-    #[getter]
-    fn address(&self) -> [u8; 20] {
-        self.0.address.into_array()
-    }
+pub type LogFields<'py> = ([u8; 20], Bound<'py, PyTuple>, Bound<'py, PyBytes>);
 
-    #[getter]
-    fn topics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.topics().iter().map(|topic| topic.0))
-    }
+pub fn log_fields<'py>(py: Python<'py>, log: &Log) -> PyResult<LogFields<'py>> {
+    let topics = PyTuple::new(py, log.topics().iter().map(|topic| topic.0))?;
+    Ok((log.address.into_array(), topics, PyBytes::new(py, &log.data.data)))
+}
 
-    #[getter]
-    fn data(&self) -> &[u8] {
-        &self.0.data.data
-    }
+pub fn log_tuple<'py>(py: Python<'py>, logs: &[Log]) -> PyResult<Bound<'py, PyTuple>> {
+    let logs = logs.iter().map(|log| log_fields(py, log)).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, logs)
 }
 
 /// A receipt in consensus encoding.
@@ -56,7 +46,7 @@ impl Receipt {
         cumulative_gas_used: Arg<u64>,
         status: Option<bool>,
         post_state: Option<Arg<B256>>,
-        logs: Vec<Py<Log>>,
+        logs: Vec<LogTuple>,
         deposit_nonce: Option<Arg<u64>>,
         deposit_receipt_version: Option<Arg<u64>>,
     ) -> PyResult<Self> {
@@ -69,7 +59,7 @@ impl Receipt {
             tx_type: r#type.0,
             outcome,
             cumulative_gas_used: cumulative_gas_used.0,
-            logs: logs.iter().map(|log| log.get().0.clone()).collect(),
+            logs: logs.into_iter().map(log).collect::<PyResult<_>>()?,
             deposit_nonce: deposit_nonce.map(|nonce| nonce.0),
             deposit_receipt_version: deposit_receipt_version.map(|version| version.0),
         }))
@@ -102,12 +92,7 @@ impl Receipt {
 
     #[getter]
     fn logs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.logs.iter().cloned().map(Log))
-    }
-
-    #[getter]
-    fn logs_bloom(&self) -> [u8; 256] {
-        self.0.bloom().into_array()
+        log_tuple(py, &self.0.logs)
     }
 
     #[getter]

@@ -6,8 +6,9 @@ use alloy_primitives::{U256, hex};
 
 use crate::codec::{block::Withdrawal, header::Header};
 
-/// Writes the members of a block object that derive from its header, and its size, without braces.
-pub fn header(out: &mut Vec<u8>, header: &Header, size: usize) {
+/// Writes the members of a block object that derive from its header, without braces. `size` is that
+/// of the block.
+pub fn header(out: &mut Vec<u8>, header: &Header, size: Option<usize>) {
     member(out, b"\"number\":", |out| quantity(out, header.number));
     member(out, b",\"hash\":", |out| data(out, header.hash()));
     member(out, b",\"parentHash\":", |out| data(out, header.parent_hash));
@@ -21,7 +22,7 @@ pub fn header(out: &mut Vec<u8>, header: &Header, size: usize) {
     member(out, b",\"difficulty\":", |out| wide_quantity(out, header.difficulty));
     member(out, b",\"mixHash\":", |out| data(out, header.mix_hash));
     member(out, b",\"extraData\":", |out| data(out, &header.extra_data));
-    member(out, b",\"size\":", |out| quantity(out, size as u64));
+    optional(out, b",\"size\":", size.map(|size| size as u64), quantity);
     member(out, b",\"gasLimit\":", |out| quantity(out, header.gas_limit));
     member(out, b",\"gasUsed\":", |out| quantity(out, header.gas_used));
     member(out, b",\"timestamp\":", |out| quantity(out, header.timestamp));

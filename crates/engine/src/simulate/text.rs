@@ -96,7 +96,7 @@ fn write_beginning(out: &mut Vec<u8>, sealed: &SealedBody, transactions: Option<
     let block = &sealed.block;
     out.reserve(2048 + 256 * sealed.calls.len());
     out.push(b'{');
-    json::header(out, &block.header, block.size);
+    json::header(out, &block.header, Some(block.size));
     out.extend_from_slice(b",\"uncles\":[]");
     if let Some(withdrawals) = &block.withdrawals {
         out.extend_from_slice(b",\"withdrawals\":");

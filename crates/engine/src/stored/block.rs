@@ -12,6 +12,7 @@ use super::fragments::deposit_fields;
 use super::items::{Items, receipt_at, receipts_end};
 use super::receipt_json::{Position, ReceiptFormat};
 use super::rlp::{damaged, number, take_item, take_list};
+use super::tips::{Bid, read_bids};
 use crate::codec::header::Header;
 use crate::codec::json::{data, member, quantity};
 use crate::codec::transaction::{Transaction, decode_at, decode_known};
@@ -58,6 +59,20 @@ impl ReceiptLimits {
 
 /// A transaction, and the nonce and receipt version of a deposit.
 pub type FoundTransaction = (Transaction, Option<(u64, u64)>);
+
+/// The first transactions of a block; their senders, 20 bytes each, unless some are not stored; and
+/// the number of transactions up to the end of each portion.
+pub type RawTransactions<T> = (Vec<T>, Option<Vec<u8>>, Vec<usize>);
+
+/// The bids read so far, and where to continue.
+#[derive(Debug, Default)]
+pub struct ReadBids {
+    pub bids: Vec<Bid>,
+    portion: usize,
+    /// In the portion.
+    index: usize,
+    gas: u64,
+}
 
 /// The key of a row and its length.
 struct Key([u8; 18], usize);
@@ -188,6 +203,73 @@ impl StoredBlock {
             let deposit = deposit_fields(receipt.ok_or_else(lacking)?)?;
             Ok(Some((transaction, deposit)))
         })
+    }
+
+    /// The transactions before an index, each as made by `keep`.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` if a row is missing or malformed, `StoreClosed`, `Store`.
+    pub fn raws<T>(
+        &self,
+        view: &View,
+        stop: usize,
+        keep: impl Fn(&[u8]) -> T,
+    ) -> Result<RawTransactions<T>> {
+        let (mut raws, mut senders, mut ends) = (Vec::new(), Some(Vec::new()), Vec::new());
+        for index in 0..self.partials.len().max(1) {
+            let portion = self.portion(index);
+            let keys = [portion.transactions(), portion.senders()];
+            view.with_rows(keys.each_ref().map(AsRef::as_ref), |[transactions, stored]| {
+                let mut items = Items::new(transactions.ok_or_else(lacking)?)?;
+                let start = raws.len();
+                while raws.len() < stop
+                    && let Some(raw) = items.take()?
+                {
+                    raws.push(keep(raw));
+                }
+                match (stored, &mut senders) {
+                    (Some(stored), Some(senders)) => {
+                        let size = ADDRESS * (raws.len() - start);
+                        senders.extend_from_slice(stored.get(..size).ok_or_else(lacking)?);
+                    }
+                    // Rows of older versions lack the senders of whole blocks.
+                    (None, senders) if portion.1.is_none() => *senders = None,
+                    _ => return Err(lacking()),
+                }
+                Ok(())
+            })?;
+            ends.push(raws.len());
+            if raws.len() == stop {
+                break;
+            }
+        }
+        Ok((raws, senders, ends))
+    }
+
+    /// Appends the bids of up to `most` further transactions. Returns false after the last one.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` if a row is missing or malformed, `StoreClosed`, `Store`.
+    pub fn bids(
+        &self,
+        view: &View,
+        base_fee: Option<u64>,
+        most: usize,
+        read: &mut ReadBids,
+    ) -> Result<bool> {
+        let stop = read.index.saturating_add(most);
+        let count = self.portion(read.portion).with_rows(view, |rows| {
+            read.gas = read_bids(rows, (read.index, stop), base_fee, read.gas, &mut read.bids)?;
+            Ok(Items::new(rows.0)?.left())
+        })?;
+        if stop < count {
+            read.index = stop;
+            return Ok(true);
+        }
+        (read.portion, read.index) = (read.portion + 1, 0);
+        Ok(read.portion < self.partials.len())
     }
 
     /// The position of a portion, or the end of the block for the number of its portions.

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::B256;
 
 use super::rlp::damaged;
 use crate::error::Result;
@@ -41,16 +41,6 @@ impl<'a> TouchedRow<'a> {
         let entries =
             whole(entries).ok_or_else(|| damaged("touched addresses are not whole entries"))?;
         Ok((found == hash).then_some(Self(entries)))
-    }
-
-    /// The indices of the transactions that touch an address, in order.
-    pub fn places(&self, address: &Address) -> Vec<u32> {
-        let first = self.0.partition_point(|entry| entry[..ADDRESS] < address[..]);
-        let of_it = self.0[first..].iter().take_while(|entry| entry[..ADDRESS] == address[..]);
-        let place = |entry: &Entry| {
-            entry[ADDRESS..].iter().fold(0, |all, byte| all << 8 | u32::from(*byte))
-        };
-        of_it.map(place).collect()
     }
 
     /// Its addresses, each once.

@@ -14,11 +14,12 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from foreblock._engine import AccessList, Authorization, Overrides, PlainCalls, State, Withdrawal
+from foreblock._engine import AccessList, Authorization, Overrides, PlainCalls, State
 from foreblock.errors import RefusedSimulation, Rule
 from foreblock.ledger.reading.blocks import BlockContext, BlockId, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.primitives import ZERO_ADDRESS
+from foreblock.types import Withdrawal
 
 __all__ = [
     "FILLER",

@@ -25,7 +25,6 @@ from foreblock._engine import (
     PlainSimulation,
     Precompiles,
     State,
-    Withdrawal,
 )
 from foreblock.errors import (
     DeadlineExceeded,
@@ -61,6 +60,7 @@ from foreblock.ledger.rules.transaction_rules import (
 )
 from foreblock.scheduling.steps import Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Withdrawal
 
 FOOTPRINT_SLOT: Final = 8  # of L1Block: where the scalar is, OP from Jovian on
 FOOTPRINT_SHIFT: Final = 96  # the lowest bit of the scalar

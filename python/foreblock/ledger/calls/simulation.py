@@ -266,8 +266,8 @@ def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
 def _pay(block: OpenBlock) -> None:
     """Credit the withdrawals (EIP-4895) and, before the merge, the block's miner."""
     overlay = block.chain.overlay
-    for withdrawal in block.withdrawals or ():
-        overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+    for _, _, address, amount in block.withdrawals or ():
+        overlay.credit(address, amount * WEI_PER_GWEI)
     if block.rules.ethereum < PARIS:
         overlay.credit(block.header.beneficiary, block.rules.block_reward)
 

@@ -440,6 +440,6 @@ def _claimed(receipt: Receipt, said: ClaimedReceipt) -> ClaimedReceipt:
     return ClaimedReceipt(
         success=bool(receipt.status),
         cumulative_gas_used=receipt.cumulative_gas_used,
-        logs=tuple((log.address, log.topics, log.data) for log in receipt.logs),
+        logs=receipt.logs,
         deposit_nonce=None if said.deposit_nonce is None else receipt.deposit_nonce,
     )

@@ -17,7 +17,6 @@ from msgspec import Struct
 from foreblock._engine import (
     BlockLogs,
     Header,
-    Log,
     LogFilter,
     LogSearch,
     StoredItems,
@@ -57,7 +56,7 @@ __all__ = ["FoundLogs", "LogFilter", "LogRange", "block_range", "find_logs", "nu
 class PlacedLog(NamedTuple):
     """A log and its place in its block."""
 
-    log: Log
+    log: tuple[bytes, tuple[bytes, ...], bytes]  # address, topics, data
     log_index: int  # among the logs of the block
     transaction_hash: bytes
     transaction_index: int
@@ -306,7 +305,8 @@ def _read_removed(
     found.begin(header.hash, header.number, header.timestamp)
 
     def take(placed: PlacedLog) -> None:
-        if log_filter.matches(placed.log):
+        address, topics, _ = placed.log
+        if log_filter.matches(address, topics):
             found.take(placed)
 
     try:

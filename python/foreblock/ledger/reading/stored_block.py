@@ -24,7 +24,6 @@ from foreblock._engine import (
     Receipt,
     StoredItems,
     Transaction,
-    Withdrawal,
     decode_receipt,
     decode_transactions,
 )
@@ -37,6 +36,7 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT, created_address
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import Position, split_senders
 from foreblock.primitives import rlp_list_prefix
+from foreblock.types import Withdrawal
 
 
 class Portion(Struct, frozen=True):
@@ -106,13 +106,14 @@ class BlockParts(Struct, frozen=True):
 
     def size(self, transactions: int) -> int:
         """The length of the block's encoding, given that of its transactions."""
-        size = self.header.size + _list_size(transactions) + len(self.end())
+        size = len(self.header.encode()) + _list_size(transactions) + len(self.end())
         return _list_size(size)
 
     def end(self) -> bytes:
         """The encoding of the block after its list of transactions: uncles and withdrawals."""
-        empty = Block(self.header, (), self.uncles, self.withdrawals).encode()
-        return empty[empty.index(self.header.encode()) + self.header.size + 1 :]
+        empty, header = Block(self.header, (), self.uncles, self.withdrawals), self.header.encode()
+        _, _, rest = empty.encode().partition(header)
+        return rest[1:]
 
 
 def read_stored(view: LedgerView, block: ReadableBlock) -> BlockParts:

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Bids, BlockTips, StoredBlock
+from foreblock._engine import BlockTips, StoredBlock
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import blob_base_fee
@@ -141,13 +141,7 @@ def blob_fees_of(block: ReadableBlock) -> tuple[int, int]:
 
 def read_tips(view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
     """The priority fees of a block, read in steps."""
-    bids = Bids(block.header.base_fee_per_gas)
-    for number in view.partials_of(block) or (None,):
-        stored = portion_rows(block, number)
-        start, count = 0, 1
-        while start < count:
-            stop = start + THRESHOLDS.read_tips
-            count = bids.add(view.stored, stored.transactions, stored.receipts, start, stop)
-            start = stop
-            yield None
-    return bids.finish()
+    tips = BlockTips(stored_block(block, view.partials_of(block)), block.header.base_fee_per_gas)
+    while not tips.read(view.stored, THRESHOLDS.read_tips):
+        yield None
+    return tips

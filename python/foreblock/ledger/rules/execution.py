@@ -300,8 +300,8 @@ def _drain(overlay: Overlay, env: Env, contract: bytes, check: Check) -> bytes:
 
 def _withdraw(task: Task, state: WorkingState) -> None:
     """Pay withdrawals from the consensus layer (EIP-4895)."""
-    for withdrawal in task.block.withdrawals or ():
-        state.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+    for _, _, address, amount in task.block.withdrawals or ():
+        state.overlay.credit(address, amount * WEI_PER_GWEI)
 
 
 def _reward(task: Task, state: WorkingState) -> None:

@@ -25,7 +25,6 @@ from foreblock._engine import (
     Overlay,
     Store,
     View,
-    Withdrawal,
     decode_transactions,
     keccak256,
 )
@@ -53,6 +52,7 @@ from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.follow_rows import put_rules_end
 from foreblock.ledger.storage.store_watch import SeenCommit, check_goes_on, check_in_place
 from foreblock.primitives import format_data
+from foreblock.types import Withdrawal
 
 __all__ = [
     "Anchor",

@@ -30,7 +30,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Block, Header, Withdrawal, decode_header
+from foreblock._engine import Block, Header, decode_header
+from foreblock.types import Withdrawal
 
 CONFIG: Final = b"C"
 ACCOUNTS: Final = b"A"
@@ -95,7 +96,7 @@ def encode_body(
     if withdrawals is None:
         parts.append(b"\0")
     else:
-        parts += [b"\1", encode_items([_encode_withdrawal(each) for each in withdrawals])]
+        parts += [b"\1", encode_items([_WITHDRAWAL.pack(*each) for each in withdrawals])]
     return b"".join(parts)
 
 
@@ -110,7 +111,7 @@ def decode_body_end(end: bytes) -> tuple[tuple[Header, ...], tuple[Withdrawal, .
     withdrawals = None
     if end[at]:
         packed, _ = _take_items(end, at + 1)
-        withdrawals = tuple(_decode_withdrawal(each) for each in packed)
+        withdrawals = tuple(map(_WITHDRAWAL.unpack, packed))
     return tuple(decode_header(uncle) for uncle in uncles), withdrawals
 
 
@@ -180,14 +181,3 @@ def _take_items(row: bytes, at: int) -> tuple[tuple[bytes, ...], int]:
         items.append(row[at : at + length])
         at += length
     return tuple(items), at
-
-
-def _encode_withdrawal(withdrawal: Withdrawal) -> bytes:
-    return _WITHDRAWAL.pack(
-        withdrawal.index, withdrawal.validator_index, withdrawal.address, withdrawal.amount
-    )
-
-
-def _decode_withdrawal(packed: bytes) -> Withdrawal:
-    index, validator_index, address, amount = _WITHDRAWAL.unpack(packed)
-    return Withdrawal(index=index, validator_index=validator_index, address=address, amount=amount)

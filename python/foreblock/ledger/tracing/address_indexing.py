@@ -15,7 +15,7 @@ from its first block on.
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, wait
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from foreblock._engine import Store, Tracer, View, touched_row
 from foreblock.errors import ForeblockError, PrunedState, StoreError
@@ -34,6 +34,7 @@ from foreblock.ledger.storage.section_index import (
 )
 from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.traces import read_replay
+from foreblock.primitives import HASH_BYTES
 from foreblock.scheduling.steps import Work
 
 ADDRESS_BYTES: Final = 20
@@ -47,6 +48,11 @@ class Touched(NamedTuple):
 
     entries: bytes
     made: int
+
+    @classmethod
+    def of_row(cls, row: bytes) -> Self:
+        """Read the row of a block."""
+        return cls(row[HASH_BYTES + 1 :], row[HASH_BYTES])
 
     def transaction_indexes(self, address: bytes) -> list[int]:
         """The places of the transactions that touch an address, in order."""

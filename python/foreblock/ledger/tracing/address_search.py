@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from foreblock._engine import LogFilter, LogSearch, State, touched_places
+from foreblock._engine import LogFilter, LogSearch, State
 from foreblock.errors import PrunedState, RefusedTrace
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, read_stored
@@ -107,10 +107,9 @@ class _Search:
     def transaction_indexes(self, block: ReadableBlock) -> Steps[list[int]]:
         """The places of a block's transactions that touch the address."""
         if block.number <= self._view.latest.number:
-            key = touched_key(block.number)
-            transaction_indexes = touched_places(self._view.stored, key, block.hash, self._address)
-            if transaction_indexes is not None:
-                return transaction_indexes
+            row = self._view.stored.row(touched_key(block.number))
+            if row is not None and row.startswith(block.hash):
+                return Touched.of_row(row).transaction_indexes(self._address)
         if not count_transactions(self._view, block):
             return []
         self._run_again += 1

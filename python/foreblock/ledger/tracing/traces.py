@@ -27,8 +27,6 @@ from foreblock._engine import (
     Transaction,
     create_access_list,
     decode_transactions,
-    first_items,
-    row_part,
     trace_call,
     trace_transactions,
 )
@@ -38,18 +36,17 @@ from foreblock.errors import (
     InvalidTransaction,
     RefusedTrace,
     StateMissing,
-    StoreDamaged,
 )
 from foreblock.ledger.calls.call import Call, Run, prepare, ready
 from foreblock.ledger.calls.request import state_and_context
 from foreblock.ledger.reading.blocks import ReadableBlock
-from foreblock.ledger.reading.transaction_lookup import PortionRows, portion_rows
+from foreblock.ledger.reading.transaction_lookup import stored_block
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.execution import environment, start_block
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.ledger.storage.dev_rows import read_edits
-from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, split_senders
+from foreblock.ledger.storage.partial_rows import split_senders
 from foreblock.scheduling.steps import Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import StateEdit
@@ -113,34 +110,14 @@ def read_replay(view: LedgerView, block: ReadableBlock, stop: int | None = None)
     parent = block.number - 1
     sealed = parent <= view.latest.number
     before = view.resolve(parent) if sealed else view.unsealed(parent)
-    raws: list[bytes] = []
-    senders: bytes | None = b""
+    partials = view.partials_of(block)
+    stored = stored_block(block, partials)
+    raws, senders, ends = stored.raws(view.stored, sys.maxsize if stop is None else stop)
     edits: list[tuple[int, StateEdit]] = []
-    for number in view.partials_of(block) or (None,):
-        rows = portion_rows(block, number)
-        portion = first_items(view.stored, rows.transactions, (stop or sys.maxsize) - len(raws))
-        stored = _read_senders(view, block, rows, len(portion))
-        raws += portion
-        senders = None if senders is None or stored is None else senders + stored
-        if number is not None and view.dev_state is not None:
-            edited = read_edits(view.stored, block.number, (number,))
-            edits += [(len(raws), each) for each in edited]
-        if len(raws) == stop:
-            break
+    if view.dev_state is not None:
+        for number, end in zip(partials, ends, strict=False):
+            edits += [(end, each) for each in read_edits(view.stored, block.number, (number,))]
     return Replay(block, view.state(before), before.rules, raws, senders, edits)
-
-
-def _read_senders(
-    view: LedgerView, block: ReadableBlock, stored: PortionRows, count: int
-) -> bytes | None:
-    """The senders of the first transactions of a portion."""
-    size = ADDRESS_BYTES * count
-    found = row_part(view.stored, stored.senders, 0, size)
-    if found is None and stored.is_whole:
-        return None  # of an older version
-    if found is None or len(found[1]) != size:
-        raise StoreDamaged(f"block {block.number} lacks a sender")
-    return found[1]
 
 
 class TraceBounds(Struct, frozen=True):

@@ -21,7 +21,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.check import EMPTY_OMMERS_HASH
 from foreblock.methods.blocks.block_text import BlockTexts, without_identity
 from foreblock.methods.params import BlockName, Params, hash32, quantity, read_block, reader
-from foreblock.methods.shapes import header_members, write_quantity
+from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Mapped, Steps
@@ -205,4 +205,4 @@ def _show(view: LedgerView, block: ReadableBlock, place: int) -> bytes:
         return b"null"
     header = uncles[place]
     size = len(Block(header, (), (), None).encode())
-    return b'{%b,"uncles":[]}' % header_members(header, size)
+    return b'{%b,"uncles":[]}' % header.members(size)

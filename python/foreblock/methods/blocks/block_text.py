@@ -127,7 +127,7 @@ def without_identity(text: Text) -> Text:
 def _head(stored: BlockParts, size: int) -> bytes:
     """Everything before the transactions."""
     parts = [
-        shapes.header_members(stored.header, size),
+        stored.header.members(size),
         b'"uncles":' + shapes.array([shapes.write_data(uncle.hash) for uncle in stored.uncles]),
     ]
     if stored.withdrawals is not None:

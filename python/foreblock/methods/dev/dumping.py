@@ -24,7 +24,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.dev_rows import write_loaded
 from foreblock.methods.params import Params, reader, refuse
 from foreblock.methods.sequencing import Commands
-from foreblock.methods.shapes import header_members, write_data
+from foreblock.methods.shapes import write_data
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
@@ -149,7 +149,7 @@ def _beginning(header: Header) -> bytes:
 def _ending(header: Header) -> bytes:
     return (
         b'},"best_block_number":%d,"blocks":[{"header":{%b},"transactions":[],"ommers":[]}],'
-        b'"transactions":[],"historical_states":null}' % (header.number, header_members(header))
+        b'"transactions":[],"historical_states":null}' % (header.number, header.members())
     )
 
 

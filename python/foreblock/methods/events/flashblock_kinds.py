@@ -93,7 +93,7 @@ def _render_newest(
         )
         yield None
     head = b'{%b,"flashblockIndex":%b,"transactionCount":%b,"transactions":' % (
-        shapes.header_members(event.block.header),
+        event.block.header.members(),
         shapes.write_quantity(event.index),
         shapes.write_quantity(flashblock.transactions + count),
     )

@@ -118,5 +118,5 @@ class SealedBlocks(Kind):
         return to_all(wanted, self._write(event.block))
 
 
-NEW_HEADS: Final = SealedBlocks(lambda block: b"{%b}" % shapes.header_members(block.header))
+NEW_HEADS: Final = SealedBlocks(lambda block: b"{%b}" % block.header.members())
 BLOCK_HASHES: Final = SealedBlocks(lambda block: shapes.write_data(block.hash))  # for filters

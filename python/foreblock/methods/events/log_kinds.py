@@ -135,14 +135,14 @@ class _Matching:
         index, candidates = self._index, self._candidates
         for number, placed in enumerate(logs, 1):
             notice: Notice | None = None
-            log = placed.log
-            for key in (ANY,) if index is None else keys_of(log.address, log.topics):
+            address, topics, _ = placed.log
+            for key in (ANY,) if index is None else keys_of(address, topics):
                 filters = candidates.get(key)
                 if filters is None:
                     filters = yield from self._look_up(key)
                 for some in _portions(filters, THRESHOLDS.matched_filters):
                     for each in some:
-                        if each.filter.matches(log):
+                        if each.filter.matches(address, topics):
                             notice = notice or self._notice(placed)
                             self.found.setdefault(each, []).append(notice)
                     yield None

@@ -59,14 +59,14 @@ def log_end(block_hash: bytes, number: int, timestamp: int, *, removed: bool = F
 
 def log_text(placed: PlacedLog, end: bytes) -> bytes:
     """A log object; `end` are the members that all logs of its block share."""
-    log = placed.log
+    emitter, topics, data = placed.log
     return (
         b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",'
         b'"transactionHash":"0x%b","transactionIndex":"0x%x",%b}'
     ) % (
-        hexlify(log.address),
-        array(list(map(write_data, log.topics))),
-        hexlify(log.data),
+        hexlify(emitter),
+        array(list(map(write_data, topics))),
+        hexlify(data),
         placed.log_index,
         hexlify(placed.transaction_hash),
         placed.transaction_index,

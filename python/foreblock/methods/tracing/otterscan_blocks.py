@@ -94,7 +94,7 @@ class OtterscanBlockMethods:
         block = _find(view, _read_details(raw).block)
         if block is None:
             return b"null"
-        text = b"{%b}" % shapes.header_members(block.header, 0)
+        text = b"{%b}" % block.header.members()
         return text.replace(b'"size":"0x0",', b"")
 
     def _details(self, view: LedgerView, named: BlockName | int) -> bytes | Awaitable[Text]:
@@ -167,7 +167,7 @@ def _head(stored: BlockParts, portions: list[Portion]) -> bytes:
     """The members of a block without its transactions."""
     size = stored.size(sum(portion.items.encoded_size for portion in portions))
     parts = [
-        BLOOM.sub(b'"logsBloom":null', shapes.header_members(stored.header, size)),
+        BLOOM.sub(b'"logsBloom":null', stored.header.members(size)),
         b'"uncles":' + array([shapes.write_data(uncle.hash) for uncle in stored.uncles]),
     ]
     if stored.withdrawals is not None:

@@ -36,6 +36,16 @@ proptest! {
     }
 
     #[test]
+    fn a_percentile_is_the_tip_of_the_gas_at_its_place(bids in proptest::collection::vec((0_u64..50, 21_u64..1000), 1..20), percent in 0_usize..=100) {
+        let mut bids: Vec<Bid> = bids.into_iter().map(|(tip, gas)| (tip.into(), gas)).collect();
+        bids.sort_unstable();
+        let row: Vec<u128> =
+            bids.iter().flat_map(|(tip, gas)| (0..*gas).map(|_| *tip)).collect();
+        let expected = row[(row.len() * percent / 100).max(1) - 1];
+        prop_assert_eq!(BlockTips::new(bids).percentile(percent as f64), expected);
+    }
+
+    #[test]
     fn any_bytes_have_a_tip_or_are_refused(raw in proptest::collection::vec(any::<u8>(), 0..60)) {
         let _ = tip_of(&raw, Some(7));
         let _ = read_bids((&raw, &raw), (0, 9), None, 0, &mut vec![]);
