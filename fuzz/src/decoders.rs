@@ -94,7 +94,8 @@ fn deposits(bytes: &[u8]) {
     let data = LogData::new_unchecked(vec![DEPOSIT_EVENT], bytes.to_vec().into());
     let logs = [Log { address: contract, data }];
     let Some(found) = decoded(deposit_requests(&logs, contract)) else { return };
-    let fields = abi::decode("(bytes,bytes,bytes,bytes,bytes)", bytes).expect("it is valid ABI");
+    let fields =
+        abi::decode_output("f()(bytes,bytes,bytes,bytes,bytes)", bytes).expect("it is valid ABI");
     let theirs: Vec<u8> =
         fields.iter().flat_map(|field| field.as_bytes().unwrap()).copied().collect();
     assert_eq!(found, theirs);

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import abi_decode
 from foreblock.errors import InvalidArgument, Undecodable
 from foreblock.types import decode_output, encode_call, keccak256, revert_reason
 from support.each_case import each_case
@@ -163,7 +162,6 @@ def test_encoded_values_are_decoded(members: list[tuple[str, object]]) -> None:
     signature = f"f({listed})({listed})"
     data = encode_call(signature, arguments)[4:]
     assert decode_output(signature, data) == values
-    assert abi_decode(f"({listed})", data) == values
 
 
 def test_a_signature_without_outputs_has_no_values() -> None:
@@ -171,22 +169,14 @@ def test_a_signature_without_outputs_has_no_values() -> None:
 
 
 def test_decoding_is_lenient() -> None:
-    assert abi_decode("(bool,address)", word(2) + b"\xff" * 32) == [True, b"\xff" * 20]
-    assert abi_decode("(string)", word(32) + word(2) + b"a\xff") == ["a�"]
+    assert decode_output("f()(bool,address)", word(2) + b"\xff" * 32) == [True, b"\xff" * 20]
+    assert decode_output("f()(string)", word(32) + word(2) + b"a\xff") == ["a�"]
 
 
 @each_case("output", [b"", bytes(31), word(32), word(32) + word(33) + bytes(32), word(2**255)])
 def test_short_output_is_refused(output: bytes) -> None:
     with pytest.raises(Undecodable, match=rf"^output: {len(output)} bytes are not \(string\): "):
         decode_output("f()(string)", output)
-    with pytest.raises(Undecodable, match=r"^ABI data: "):
-        abi_decode("(string)", output)
-
-
-@each_case("types", ["", "uint256", "(x)", "(uint256"])
-def test_types_that_are_refused(types: str) -> None:
-    with pytest.raises(InvalidArgument, match="types"):
-        abi_decode(types, b"")
 
 
 # --- Revert reasons -------------------------------------------------------------------

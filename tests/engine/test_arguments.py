@@ -485,7 +485,7 @@ def test_every_class_of_the_stub_is_covered() -> None:
         "Tracer",
     }  # fmt: skip
     only_read = {
-        "AccessList", "Heads", "NeededState", "NodeWrites", "Outcome", "Partial", "ProofsNeeded",
+        "AccessList", "Heads", "NodeWrites", "Outcome", "Partial", "ProofsNeeded",
         "StateBase", "TraceText",
     }  # fmt: skip
     assert classes == of_the_codec | called | made | only_read

@@ -136,7 +136,7 @@ def test_values_are_frozen_hashable_and_equal_by_value() -> None:
 def test_header_round_trip_and_replacement() -> None:
     original = header()
     assert original.hash == _engine.keccak256(original.encode())
-    distinct = {
+    distinct: dict[str, Any] = {
         name: bytes([place]) * len(value) if isinstance(value, bytes) else place
         for place, (name, value) in enumerate(headers.PRAGUE.items(), 1)
     }

@@ -23,7 +23,6 @@ from foreblock._engine import (
     keccak256,
 )
 from foreblock.errors import InvalidArgument, StoreDamaged
-from foreblock.ledger.reading.stored_block import deposit_fields
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
@@ -159,8 +158,8 @@ def test_a_transaction_can_be_read_back_from_its_json(
     encoded = [receipt_for(each, 21_000 * place) for place, each in enumerate(chosen, 1)]
     items, theirs = StoredItems(encode_items(raws)), StoredItems(encode_items(encoded))
     expected = [
-        each.fragment(block, first + place, deposit_fields(receipt))
-        for place, (each, receipt) in enumerate(zip(chosen, encoded, strict=True))
+        each.fragment(block, first + place, (9, 1) if each.type == 0x7E else None)
+        for place, each in enumerate(chosen)
     ]
     assert [encode_transaction(Fields(json.loads(b"{%b}" % text))) for text in expected] == raws
     senders = b"".join(each.sender for each in chosen)

@@ -11,7 +11,6 @@ use crate::error::to_python;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode_call, module)?)?;
     module.add_function(wrap_pyfunction!(decode_output, module)?)?;
-    module.add_function(wrap_pyfunction!(abi_decode, module)?)?;
     module.add_function(wrap_pyfunction!(revert_reason, module)?)
 }
 
@@ -27,11 +26,6 @@ fn decode_output<'py>(
     output: &[u8],
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     all_to_python(py, abi::decode_output(signature, output).map_err(to_python)?)
-}
-
-#[pyfunction]
-fn abi_decode<'py>(py: Python<'py>, types: &str, data: &[u8]) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    all_to_python(py, abi::decode(types, data).map_err(to_python)?)
 }
 
 #[pyfunction]

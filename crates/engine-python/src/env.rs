@@ -124,13 +124,8 @@ pub struct AccessList(pub EngineAccessList);
 #[pymethods]
 impl AccessList {
     #[getter]
-    fn addresses(&self) -> usize {
-        self.0.len()
-    }
-
-    #[getter]
-    fn slots(&self) -> usize {
-        self.0.iter().map(|item| item.storage_keys.len()).sum()
+    fn counts(&self) -> (usize, usize) {
+        (self.0.len(), self.0.iter().map(|item| item.storage_keys.len()).sum())
     }
 }
 

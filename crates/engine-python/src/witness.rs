@@ -15,8 +15,7 @@ use crate::trie::StateTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Witness>()?;
-    module.add_class::<Recording>()?;
-    module.add_class::<NeededState>()
+    module.add_class::<Recording>()
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
@@ -69,43 +68,20 @@ impl Recording {
     }
 
     #[pyo3(signature = (*, timeout_us = None, step_us = None))]
-    fn recorded(
+    fn recorded<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
-    ) -> PyResult<NeededState> {
+    ) -> PyResult<Needed<'py>> {
         let limits = limits(timeout_us, step_us);
-        py.detach(|| self.0.recorded(limits)).map(NeededState).map_err(to_python)
+        let needed = py.detach(|| self.0.recorded(limits)).map_err(to_python)?;
+        let texts = |texts: &[Bytes]| texts.iter().map(|text| PyBytes::new(py, text)).collect();
+        Ok((texts(&needed.nodes), texts(&needed.codes), texts(&needed.keys), needed.blocks))
     }
 }
 
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct NeededState(witness::NeededState);
+type Texts<'py> = Vec<Bound<'py, PyBytes>>;
 
-fn texts<'py>(py: Python<'py>, texts: &[Bytes]) -> Vec<Bound<'py, PyBytes>> {
-    texts.iter().map(|text| PyBytes::new(py, text)).collect()
-}
-
-#[pymethods]
-impl NeededState {
-    #[getter]
-    fn nodes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        texts(py, &self.0.nodes)
-    }
-
-    #[getter]
-    fn codes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        texts(py, &self.0.codes)
-    }
-
-    #[getter]
-    fn keys<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        texts(py, &self.0.keys)
-    }
-
-    #[getter]
-    fn blocks(&self) -> Vec<u64> {
-        self.0.blocks.clone()
-    }
-}
+/// The nodes, the codes, the keys, and the numbers of the blocks whose hashes were read.
+type Needed<'py> = (Texts<'py>, Texts<'py>, Texts<'py>, Vec<u64>);

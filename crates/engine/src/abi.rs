@@ -44,18 +44,14 @@ pub fn encode_call<S: AsRef<str>>(signature: &str, arguments: &[S]) -> Result<Ve
 /// `InvalidArgument` for an invalid signature, `Undecodable` for output that is too short.
 pub fn decode_output(signature: &str, output: &[u8]) -> Result<Vec<Value>> {
     let (_, _, outputs) = parse_signature(signature)?;
-    decode_sequence(outputs, output, "output")
-}
-
-/// Decodes ABI-encoded data by a list of types such as `(address,uint256[])`.
-///
-/// # Errors
-/// `InvalidArgument` for invalid types, `Undecodable` for data that are too short.
-pub fn decode(types: &str, data: &[u8]) -> Result<Vec<Value>> {
-    match DynSolType::parse(types) {
-        Ok(DynSolType::Tuple(types)) => decode_sequence(types, data, "ABI data"),
-        Ok(_) => Err(Error::invalid(format!("{types:?} is not a list of types"))),
-        Err(error) => Err(Error::invalid(format!("invalid types {types:?}: {}", reason(&error)))),
+    let kind = DynSolType::Tuple(outputs);
+    match kind.abi_decode_params(output) {
+        Ok(Value::Tuple(values)) => Ok(values),
+        Ok(other) => Ok(vec![other]),
+        Err(error) => {
+            let why = format!("{} bytes are not {}: {error}", output.len(), canonical(&kind));
+            Err(Error::Undecodable { what: "output", why })
+        }
     }
 }
 
@@ -98,18 +94,6 @@ fn coerce(kind: &DynSolType, text: &str) -> Result<Value> {
     kind.coerce_str(text).map_err(|error| {
         Error::invalid(format!("{text:?} is not a valid {}: {}", canonical(kind), reason(&error)))
     })
-}
-
-fn decode_sequence(types: Vec<DynSolType>, data: &[u8], what: &'static str) -> Result<Vec<Value>> {
-    let kind = DynSolType::Tuple(types);
-    match kind.abi_decode_params(data) {
-        Ok(Value::Tuple(values)) => Ok(values),
-        Ok(other) => Ok(vec![other]),
-        Err(error) => {
-            let why = format!("{} bytes are not {}: {error}", data.len(), canonical(&kind));
-            Err(Error::Undecodable { what, why })
-        }
-    }
 }
 
 /// The name of a type in a signature; alloy writes a tuple of one as `(bool,)`.

@@ -19,11 +19,5 @@ def decode_output(signature: str, output: bytes) -> list[Any]:
     Raises `InvalidArgument` for an invalid signature and `Undecodable` for short output.
     """
 
-def abi_decode(types: str, data: bytes) -> list[Any]:
-    """Decode data by a list of types such as `(address,uint256[])`.
-
-    Raises `InvalidArgument` for invalid types and `Undecodable` for short data.
-    """
-
 def revert_reason(output: bytes) -> str:
     """Return the text of `Error(string)`, geth's text for the code of `Panic(uint256)`, or ""."""

@@ -3,7 +3,7 @@
 Errors name the argument and the position in it: `BadArgument`.
 """
 
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from typing_extensions import Buffer
 
@@ -14,12 +14,7 @@ from foreblock._engine.simulate import PlainCalls
 class AccessList:
     """The access list of a call."""
 
-    @property
-    def addresses(self) -> int:
-        """The number of addresses."""
-    @property
-    def slots(self) -> int:
-        """The total number of slots."""
+    counts: Final[tuple[int, int]]  # of addresses, and of all their slots
 
 @final
 class Overrides:

@@ -1,7 +1,7 @@
 """Witnesses: the part of a state that the execution of one block needs."""
 
 from collections.abc import Sequence
-from typing import Final, Self, final
+from typing import Self, final
 
 from foreblock._engine.codec import Header
 from foreblock._engine.evm import Overlay
@@ -38,14 +38,11 @@ class Recording:
 
         On a partial base it raises `MissingTrieNodes` if some are unknown, as does `recorded`.
         """
-    def recorded(self, *, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
-        """The data needed so far; raises `DeadlineExceeded`."""
+    def recorded(
+        self, *, timeout_us: int | None = None, step_us: int | None = None
+    ) -> tuple[list[bytes], list[bytes], list[bytes], list[int]]:
+        """The data needed so far, without duplicates; raises `DeadlineExceeded`.
 
-@final
-class NeededState:
-    """The data that an execution and the root after it needed, without duplicates."""
-
-    nodes: Final[list[bytes]]  # of all tries
-    codes: Final[list[bytes]]
-    keys: Final[list[bytes]]  # addresses, each followed by its slots of 32 bytes
-    blocks: Final[list[int]]  # whose hashes were read
+        These are the nodes of all tries, codes, keys (addresses, each followed by its slots of 32
+        bytes), and the blocks whose hashes were read.
+        """

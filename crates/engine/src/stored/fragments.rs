@@ -86,14 +86,14 @@ mod tests {
         TransactionView { header, first: 5, homestead: true, senders }
     }
 
-    fn receipt(nonce: Option<u64>) -> Vec<u8> {
+    fn receipt(nonce: Option<u64>, version: Option<u64>) -> Vec<u8> {
         let receipt = Receipt {
             tx_type: DEPOSIT_TYPE,
             outcome: ReceiptOutcome::Status(true),
             cumulative_gas_used: 21_000,
             logs: Vec::new(),
             deposit_nonce: nonce,
-            deposit_receipt_version: nonce.map(|_| 1),
+            deposit_receipt_version: version,
         };
         receipt.encode()
     }
@@ -106,20 +106,22 @@ mod tests {
             let made = fragments(&[&raw], &[receipt], 1, shown(&header, senders)).unwrap();
             String::from_utf8(made.concat()).unwrap()
         };
-        let known = texts(&receipt(Some(9)), None);
+        let known = texts(&receipt(Some(9), Some(1)), None);
         assert!(known.contains("\"transactionIndex\":\"0x6\""), "{known}");
         assert!(known.contains("\"nonce\":\"0x9\""), "{known}");
         assert!(known.contains("\"depositReceiptVersion\":\"0x1\""), "{known}");
-        assert_eq!(known, texts(&receipt(Some(9)), Some(&[0; 40])));
-        let before_regolith = texts(&receipt(None), None);
-        assert!(before_regolith.contains("\"nonce\":\"0x0\""), "{before_regolith}");
-        assert!(!before_regolith.contains("depositReceiptVersion"), "{before_regolith}");
+        assert_eq!(known, texts(&receipt(Some(9), Some(1)), Some(&[0; 40])));
+        for nonce in [None, Some(9)] {
+            let before_canyon = texts(&receipt(nonce, None), None);
+            assert!(before_canyon.contains("\"nonce\":\"0x0\""), "{before_canyon}");
+            assert!(!before_canyon.contains("depositReceiptVersion"), "{before_canyon}");
+        }
     }
 
     #[test]
     fn a_missing_sender_or_receipt_is_damage() {
         let header = Header::new(Fields::default()).unwrap();
-        let (raw, receipt) = (deposit(TxDeposit::default()).raw, receipt(Some(9)));
+        let (raw, receipt) = (deposit(TxDeposit::default()).raw, receipt(Some(9), Some(1)));
         let is_damage = |made| matches!(made, Err(Error::StoreDamaged(_)));
         assert!(is_damage(fragments(&[&raw], &[], 0, shown(&header, None))));
         assert!(is_damage(fragments(&[&raw], &[&receipt], 0, shown(&header, Some(&[0; 19])))));

@@ -60,7 +60,7 @@ class Call(Struct, frozen=True, gc=False):
     def accessed(self) -> tuple[int, int]:
         """How many addresses and slots its access list has."""
         listed = self.access_list
-        return (0, 0) if listed is None else (listed.addresses, listed.slots)
+        return (0, 0) if listed is None else listed.counts
 
     @property
     def fee_cap(self) -> int:

@@ -216,13 +216,3 @@ def some_receipts(
         placed = PlacedReceipt(transaction, decode_receipt(encoded), before)
         yield placed
         before = placed.end
-
-
-def deposit_fields(receipt: bytes) -> tuple[int, int] | None:
-    """The nonce of a deposit and the version of its receipt; None if they are not stored."""
-    if receipt[0] != DEPOSIT:
-        return None
-    found = decode_receipt(receipt)
-    if found.deposit_nonce is None or found.deposit_receipt_version is None:
-        return None
-    return found.deposit_nonce, found.deposit_receipt_version

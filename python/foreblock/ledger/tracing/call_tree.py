@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from foreblock._engine import abi_decode, keccak256
+from foreblock._engine import decode_output, keccak256
 from foreblock.errors import Undecodable
 from foreblock.ledger.rules.transaction_rules import checksum_address
 
@@ -151,7 +151,7 @@ def logged_line(data: bytes) -> str | None:
     if types is None:
         return None
     try:
-        decoded = abi_decode(f"({','.join(types)})", data[_SELECTOR_BYTES:])
+        decoded = decode_output(f"log()({','.join(types)})", data[_SELECTOR_BYTES:])
     except Undecodable:
         return None
     pairs = zip(types, decoded, strict=True)

@@ -8,11 +8,11 @@ the contract whose storage root a header has. What is not known of them is `Miss
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from foreblock._engine import Allowance, Block, NeededState
+from foreblock._engine import Allowance, Block
 from foreblock.errors import (
     BadBlock,
     DeadlineExceeded,
@@ -30,6 +30,10 @@ from foreblock.ledger.tracing.traces import Replay, read_replay
 from foreblock.scheduling.steps import Steps, Work
 
 UNUSED_NUMBER: Final = 1 << 63  # of lives of accounts; no commit has it
+
+
+# Nodes, codes, keys, and the blocks whose hashes were read.
+_Needed: TypeAlias = tuple[list[bytes], list[bytes], list[bytes], list[int]]
 
 
 class ExecutionWitness(Struct, frozen=True):
@@ -61,17 +65,18 @@ def record_witness(view: LedgerView, block: ReadableBlock) -> Steps[ExecutionWit
         )
     stored = read_stored(view, block)
     root = view.root_below(replay.parent_state)
-    recorded: NeededState = yield _recording(replay, stored, root)
+    recorded: _Needed = yield _recording(replay, stored, root)
+    nodes, codes, keys, blocks = recorded
     parent = block.number - 1
-    first = min((parent, *recorded.blocks))
+    first = min((parent, *blocks))
     headers = [view.resolve(number).header.encode() for number in range(first, parent + 1)]
-    return ExecutionWitness(recorded.nodes, recorded.codes, recorded.keys, headers)
+    return ExecutionWitness(nodes, codes, keys, headers)
 
 
 def _recording(replay: Replay, stored: BlockParts, root: bytes | None) -> Work:
     """Work for a thread: it takes as long as the block did. `root` is as in `State.record`."""
 
-    def record(*, timeout_us: int | None = None, step_us: int | None = None) -> NeededState:
+    def record(*, timeout_us: int | None = None, step_us: int | None = None) -> _Needed:
         if step_us is not None:
             raise DeadlineExceeded
         transactions = replay.transactions()

@@ -10,11 +10,9 @@ from foreblock.ledger.reading.blocks import SealedBlock
 from foreblock.ledger.reading.stored_block import (
     BlockParts,
     UnreadPortion,
-    deposit_fields,
     portion_of,
 )
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockText, PortionText
 from foreblock.methods.blocks.receipts import stored_receipts
@@ -53,11 +51,7 @@ class OldBlockTexts:
 
     def transaction(self, place: int) -> bytes:
         """The transaction at a place."""
-        (transaction,) = self._portion.transactions(place, place + 1)
-        deposit = None
-        if transaction.type == DEPOSIT:
-            deposit = deposit_fields(self._receipts[place])
-        fragment = transaction.fragment(self._block.header, place, deposit)
+        (fragment,) = self._portion.fragments(place, place + 1, 0, self._block.header)
         return shapes.whole_transaction(self._block.hash, fragment)
 
     def receipt(self, place: int) -> bytes:
