@@ -31,9 +31,7 @@ impl Store {
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn batch(&self) -> Result<Batch> {
-        let env = self.env.using()?;
-        let txn = env.read_txn().map_err(lmdb)?;
-        Ok(Batch::new(self.tables.heads(&txn)?.commit))
+        self.last_commit().map(Batch::new)
     }
 
     /// Applies `batch` in one durable transaction and returns the new heads.
@@ -61,8 +59,14 @@ impl Store {
         ask: impl FnOnce() -> Result<()>,
     ) -> Result<Heads> {
         batch.last = batch.after();
-        let mut ask = Some(ask);
         let mut layers = self.layers()?;
+        if log.is_none()
+            && let Some(base) = self.base_of_note(batch)?
+        {
+            ask()?;
+            return self.write_note(base, batch);
+        }
+        let mut ask = Some(ask);
         let before = self.view_to_rewind([&*batch])?;
         let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
@@ -126,7 +130,7 @@ impl Store {
         before: Option<&View>,
         layers: &mut PendingNodeLayers,
     ) -> Result<Heads> {
-        let heads = self.tables.heads(txn)?;
+        let heads = self.with_note(self.tables.heads(txn)?);
         if heads.commit != batch.made_at {
             return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
         }

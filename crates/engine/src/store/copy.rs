@@ -34,8 +34,9 @@ impl Store {
             other => other,
         };
         let file = File::create_new(to).map_err(failed)?;
+        let note = self.last_note();
         self.write_copy(&file)?;
-        file.sync_all().map_err(failed)
+        file.sync_all().and_then(|()| self.copy_note(note, to)).map_err(failed)
     }
 
     /// Writes the copy sequentially to a file, pipe or socket. Its log row is the position from

@@ -128,6 +128,22 @@ pub fn get<'t>(
     Chunk::open(chunk)?.find(key)
 }
 
+/// Calls `each` with every key of the delta `number`.
+pub fn keys(
+    table: Table,
+    txn: &RoTxn<AnyTls>,
+    number: u64,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<()> {
+    for row in table.prefix_iter(txn, &number.to_be_bytes()).map_err(lmdb)? {
+        let chunk = Chunk::open(row.map_err(lmdb)?.1)?;
+        for position in 0..chunk.count {
+            each(chunk.entry(position)?.0);
+        }
+    }
+    Ok(())
+}
+
 /// Up to `limit` entries of the delta `number` whose keys begin with `prefix` and are at or after
 /// `from`, in key order. Fewer than `limit` means that there are no more.
 pub fn scan(

@@ -7,10 +7,11 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError, Weak};
 
 use heed::{Env, WithoutTls};
 
+use super::delta_keys::DeltaKeys;
 use super::open::Tables;
 use super::snapshot::{Lease, Snapshot};
 use super::{lmdb, map};
@@ -20,6 +21,7 @@ pub(super) struct Environment {
     opened: RwLock<Option<Opened>>,
     /// Snapshots whose transactions may be open.
     snapshots: Mutex<Vec<Weak<Snapshot>>>,
+    delta_keys: Arc<DeltaKeys>,
 }
 
 struct Opened {
@@ -45,7 +47,8 @@ impl Deref for Using<'_> {
 impl Environment {
     /// `lock` is `Some` in the process that writes.
     pub fn new(env: Env<WithoutTls>, lock: Option<File>) -> Self {
-        Self { opened: RwLock::new(Some(Opened { env, lock })), snapshots: Mutex::default() }
+        let opened = RwLock::new(Some(Opened { env, lock }));
+        Self { opened, snapshots: Mutex::default(), delta_keys: Arc::default() }
     }
 
     /// Must not be called while the same thread holds a `Using`: a waiting `close` would cause a
@@ -66,7 +69,7 @@ impl Environment {
         // The snapshot is registered before the environment can be closed or remapped.
         let (_using, lease) = loop {
             let env = self.using()?;
-            match Snapshot::begin(&env, tables) {
+            match Snapshot::begin(&env, tables, self.delta_keys.clone()) {
                 // The writing process has extended the file beyond this process's map.
                 Err(Error::MapOutgrown) => {
                     drop(env);

@@ -64,7 +64,7 @@ impl Store {
     /// or another store error.
     pub fn put_note(&self, commit: u64, note: &[u8]) -> Result<()> {
         self.write(|txn| {
-            let mut heads = self.tables.heads(txn)?;
+            let mut heads = self.with_note(self.tables.heads(txn)?);
             if heads.commit != commit {
                 return Err(Error::StaleBatch { made_at: commit, now: heads.commit });
             }

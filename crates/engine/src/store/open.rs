@@ -4,13 +4,14 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls};
 
 use super::environment::Environment;
 use super::floors::Keep;
 pub use super::floors::Retention;
+use super::note_file::NoteFile;
 use super::pending_node_layers::PendingNodeLayers;
 use super::snapshot::Lease;
 use super::tables::make_tables;
@@ -70,6 +71,8 @@ pub struct Store {
     /// The fallback of views for keys that the store does not know.
     pub(super) fallback_state: Mutex<Option<Arc<FetchedState>>>,
     path: PathBuf,
+    /// Not set while there is no file.
+    pub(super) note_file: OnceLock<NoteFile>,
     writer: Option<Writer>,
 }
 
@@ -78,6 +81,7 @@ struct Writer {
     layers: Mutex<PendingNodeLayers>,
     /// The oldest block that must remain a rewind target, regardless of retention.
     held: AtomicU64,
+    sync: bool,
 }
 
 impl Store {
@@ -110,7 +114,9 @@ impl Store {
         };
         // Killed readers may have left reader slots, which would pin old pages.
         env.clear_stale_readers().map_err(lmdb)?;
-        Ok(Self::with(env, tables, options, path, Some(lock)))
+        let store = Self::with(env, tables, options, path, Some(lock));
+        store.begin_notes()?;
+        Ok(store)
     }
 
     fn open_to_read(path: &Path, options: &Options) -> Result<Self> {
@@ -126,7 +132,9 @@ impl Store {
         tables.heads(&txn)?;
         // LMDB discards table handles that were opened in an uncommitted transaction.
         txn.commit().map_err(lmdb)?;
-        Ok(Self::with(env, tables, options, path, None))
+        let store = Self::with(env, tables, options, path, None);
+        store.find_notes();
+        Ok(store)
     }
 
     fn with(
@@ -138,12 +146,14 @@ impl Store {
     ) -> Self {
         let path = path.to_path_buf();
         let (retention, shared) = (options.retention, Mutex::default());
-        let writer = lock
-            .as_ref()
-            .map(|_| Writer { layers: Mutex::default(), held: AtomicU64::new(u64::MAX) });
+        let writer = lock.as_ref().map(|_| Writer {
+            layers: Mutex::default(),
+            held: AtomicU64::new(u64::MAX),
+            sync: options.sync,
+        });
         let env = Environment::new(env, lock);
-        let fallback_state = Mutex::default();
-        Self { env, tables, retention, shared, fallback_state, path, writer }
+        let (fallback_state, note_file) = (Mutex::default(), OnceLock::new());
+        Self { env, tables, retention, shared, fallback_state, path, note_file, writer }
     }
 
     /// True if a view would have to wait because the map is being resized or the store closed.
@@ -185,6 +195,11 @@ impl Store {
     }
 
     /// The highest number of reader slots used so far, and the number of slots.
+    /// True if a commit returns only once it is on disk.
+    pub(super) fn sync(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.sync)
+    }
+
     ///
     /// # Errors
     ///

@@ -17,8 +17,10 @@ use std::sync::{
 
 use heed::{AnyTls, Env, RoTxn, WithoutTls};
 
+use super::delta_keys::DeltaKeys;
 use super::heads::Heads;
 use super::lmdb;
+use super::note_file::Record;
 use super::open::Tables;
 use super::state::Sources;
 use crate::error::{Error, Result};
@@ -28,7 +30,10 @@ pub(super) struct Snapshot {
     /// The transaction number, which is never reused.
     pub number: usize,
     pub tables: Tables,
-    pub heads: Arc<Heads>,
+    /// Shared by all snapshots of a store.
+    pub delta_keys: Arc<DeltaKeys>,
+    /// As stored in LMDB.
+    row: Arc<Heads>,
     txn: RwLock<Option<SharedTxn>>,
     leases: AtomicUsize,
     /// Set when the store is closed.
@@ -58,20 +63,25 @@ unsafe impl Sync for SharedTxn {}
 
 impl Snapshot {
     /// Begins a snapshot of the last commit, with its first lease.
-    pub fn begin(env: &Env<WithoutTls>, tables: Tables) -> Result<Lease> {
+    pub fn begin(
+        env: &Env<WithoutTls>,
+        tables: Tables,
+        delta_keys: Arc<DeltaKeys>,
+    ) -> Result<Lease> {
         let txn = begin(env)?;
         load_roots(&txn, &tables)?;
-        let heads = Arc::new(tables.heads(&txn)?);
+        let row = Arc::new(tables.heads(&txn)?);
         let snapshot = Arc::new(Self {
             number: txn.id(),
             tables,
-            heads,
+            delta_keys,
+            row: row.clone(),
             txn: RwLock::new(Some(SharedTxn(txn))),
             leases: AtomicUsize::new(1),
             ended: AtomicBool::new(false),
             known: Mutex::default(),
         });
-        Ok(Lease { snapshot, closed: AtomicBool::new(false), learned: None })
+        Ok(Lease { snapshot, heads: row, closed: AtomicBool::new(false), learned: None })
     }
 
     /// Returns the cached sources of a state, or those that `find` returns.
@@ -135,6 +145,8 @@ impl Snapshot {
 /// The right to read a snapshot, until it is closed.
 pub(super) struct Lease {
     snapshot: Arc<Snapshot>,
+    /// Shared by all leases of one commit.
+    pub heads: Arc<Heads>,
     closed: AtomicBool,
     /// The fallback for keys that the store does not know; `None` if the base is complete.
     pub learned: Option<Arc<FetchedState>>,
@@ -156,9 +168,21 @@ impl Lease {
     pub fn share(&self) -> Result<Self> {
         // Incremented before the check: otherwise the last lease could be released in between.
         self.snapshot.leases.fetch_add(1, Ordering::AcqRel);
-        let (snapshot, learned) = (self.snapshot.clone(), self.learned.clone());
-        let lease = Self { snapshot, closed: AtomicBool::new(false), learned };
+        let (snapshot, heads) = (self.snapshot.clone(), self.heads.clone());
+        let (closed, learned) = (AtomicBool::new(false), self.learned.clone());
+        let lease = Self { snapshot, heads, closed, learned };
         if self.closed.load(Ordering::Acquire) { Err(Error::StoreClosed) } else { Ok(lease) }
+    }
+
+    /// Sets the heads to those of the last commit of a note. Returns false if the commit that it
+    /// follows is later than this snapshot.
+    pub fn follow(&mut self, last: &Record) -> bool {
+        if last.commit() != self.heads.commit
+            && let Some(heads) = last.after(&self.row)
+        {
+            self.heads = Arc::new(heads);
+        }
+        !last.is_beyond(&self.row)
     }
 
     /// Adds learned values to the lease, if they are of its base.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use heed::{AnyTls, RoTxn};
 
+use super::delta_keys::Delta;
 use super::lmdb;
 use super::record::{Start, Status};
 use super::snapshot::{Lease, StateOf};
@@ -38,8 +39,8 @@ pub struct State {
 /// The deltas and blocks in which the entries of a state are looked up.
 #[derive(Clone, Default)]
 pub(super) struct Sources {
-    /// Numbers of deltas, newest first.
-    deltas: Vec<u64>,
+    /// Newest first.
+    deltas: Vec<Arc<Delta>>,
     /// The block at which the flat table is read.
     flat: u64,
     /// The sealed block of the state, or the one that its partial blocks build on.
@@ -145,14 +146,14 @@ impl State {
             let sources = Sources { deltas: deltas[at + 1..].to_vec(), ..(*self.sources).clone() };
             Self { sources: Arc::new(sources), ..self.clone() }
         };
-        (0..count).rev().map(|at| (below(at), deltas[at])).collect()
+        (0..count).rev().map(|at| (below(at), deltas[at].number)).collect()
     }
 
     /// The entry as seen from this state, borrowed from the map.
     fn entry<'t>(&self, txn: &'t RoTxn<AnyTls>, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let tables = &self.lease.tables;
-        for &number in &self.sources.deltas {
-            if let Some(value) = delta::get(tables.deltas, txn, number, key)? {
+        for delta in &self.sources.deltas {
+            if let Some(value) = delta.get(tables.deltas, txn, key)? {
                 return Ok(Some(value));
             }
         }
@@ -341,7 +342,8 @@ impl State {
             seek = just_above(&key);
             keys.insert(key);
         }
-        for &number in &self.sources.deltas {
+        for delta in &self.sources.deltas {
+            let number = delta.number;
             let entries = delta::scan(tables.deltas, txn, number, prefix, from, limit)?;
             keys.extend(entries.into_iter().map(|(key, _)| key));
         }
@@ -363,7 +365,8 @@ impl Sources {
         }
         for unfolded in (heads.folded + 1..=block).rev() {
             let sealed = lease.tables.sealed_block(txn, unfolded)?;
-            self.deltas.push(sealed.ok_or(Error::UnknownBlock(unfolded))?.delta);
+            let sealed = sealed.ok_or(Error::UnknownBlock(unfolded))?;
+            self.deltas.push(lease.delta_keys.delta(sealed.delta));
         }
         self.flat = block.min(heads.folded);
         self.base = block;
@@ -387,7 +390,7 @@ impl Sources {
                 Status::Sealed if !self.deltas.is_empty() => {
                     return self.descend_sealed(lease, txn, partial.block);
                 }
-                _ => self.deltas.push(number),
+                _ => self.deltas.push(lease.delta_keys.delta(number)),
             }
             let below = partial.block.saturating_sub(1);
             self.top = self.top.max(below);

@@ -17,6 +17,10 @@ use super::state::State;
 use super::{check_row_key, lmdb};
 use crate::error::Result;
 
+/// A retry finds the commit that a note follows, unless the file of the store was replaced by an
+/// older one.
+const MAX_TRIES: usize = 8;
+
 #[derive(Clone)]
 pub struct View {
     pub(super) lease: Arc<Lease>,
@@ -27,22 +31,29 @@ impl Store {
     ///
     /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn view(&self) -> Result<View> {
+        let mut tries = 0..MAX_TRIES;
+        loop {
+            let mut shared = self.current()?;
+            let Some(lease) = shared.as_mut() else { continue };
+            if self.last_note().is_none_or(|last| lease.follow(&last)) || tries.next().is_none() {
+                return lease.share().map(|lease| self.view_of(lease));
+            }
+        }
+    }
+
+    /// The shared snapshot, which is of the last commit in LMDB.
+    fn current(&self) -> Result<MutexGuard<'_, Option<Lease>>> {
         let last = self.last_number()?;
         let mut shared = self.shared();
-        if let Some(lease) = shared.as_ref().filter(|lease| lease.number == last) {
-            return lease.share().map(|lease| self.view_of(lease));
-        }
-        let lease = self.env.snapshot(self.tables)?;
-        match &*shared {
+        if shared.as_ref().is_none_or(|lease| lease.number != last) {
+            self.find_notes();
+            let lease = self.env.snapshot(self.tables)?;
             // A commit in progress already has a number, but cannot be read yet.
-            Some(known) if known.number == lease.number => {
-                known.share().map(|lease| self.view_of(lease))
-            }
-            _ => {
-                *shared = Some(lease.share()?);
-                Ok(self.view_of(lease))
+            if shared.as_ref().is_none_or(|known| known.number != lease.number) {
+                *shared = Some(lease);
             }
         }
+        Ok(shared)
     }
 
     /// Drops the snapshot that is kept for the next view if it is not of the last commit. For a

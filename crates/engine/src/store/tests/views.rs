@@ -117,7 +117,7 @@ fn a_reader_that_is_preempted_anywhere_sees_one_commit() {
         move || {
             while !over.load(Ordering::Relaxed) {
                 let env = store.env.using().unwrap();
-                let lease = Snapshot::begin(&env, store.tables).unwrap();
+                let lease = Snapshot::begin(&env, store.tables, Arc::default()).unwrap();
                 let row = lease.read(|txn| {
                     Ok(lease.tables.rows.get(txn, b"stamp").unwrap().map(<[u8]>::to_vec))
                 });
