@@ -10,8 +10,6 @@ from foreblock.ledger.storage.upkeep import (
     FOLD_BLOCKS,
     LONGEST_TURN_S,
     MUCH,
-    OVERDUE_BLOCKS,
-    PRUNE_BLOCKS,
     TURN_S,
     Upkeep,
     next_turn,
@@ -36,30 +34,11 @@ BLOCK_MS = 2_000
 def test_small_blocks_gather_and_work_is_done_to_its_end(
     behind: int, transactions: int, begun: bool, is_due: bool
 ) -> None:
-    assert (next_turn(behind, 0, transactions, begun=begun) is not None) is is_due
-
-
-@pytest.mark.parametrize(
-    ("unpruned", "transactions", "prunes"),
-    [(PRUNE_BLOCKS - 1, 0, False), (PRUNE_BLOCKS, 0, True), (1, MUCH, True)],
-)
-def test_what_is_to_go_gathers_for_longer(unpruned: int, transactions: int, prunes: bool) -> None:
-    turn = next_turn(0, unpruned, transactions, begun=True)
-    assert turn is not None
-    assert turn.prune is prunes
-    folding = next_turn(1, unpruned, transactions, begun=True)
-    assert folding is not None
-    assert not folding.prune, "folded data is removed first, in a separate transaction"
-
-
-def test_a_chain_that_never_catches_up_prunes_all_the_same() -> None:
-    turn = next_turn(9, OVERDUE_BLOCKS, 0, begun=True)
-    assert turn is not None
-    assert turn.prune
+    assert (next_turn(behind, transactions, begun=begun) is not None) is is_due
 
 
 def test_the_more_is_to_be_folded_the_longer_a_turn() -> None:
-    turns = [next_turn(behind, 0, 0, begun=True) for behind in range(1000)]
+    turns = [next_turn(behind, 0, begun=True) for behind in range(1000)]
     seconds = [turn.seconds for turn in turns if turn is not None]
     assert seconds == sorted(seconds)
     assert seconds[ALARMING_BLOCKS] == TURN_S
@@ -98,13 +77,13 @@ def test_a_busy_chain_folds_every_block(tmp_path: Path) -> None:
 
 def test_states_that_are_not_kept_are_refused_and_the_others_answer(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", keep_states=8, keep_partials=2)
-    for block in range(2 * PRUNE_BLOCKS):
+    for block in range(2 * FOLD_BLOCKS):
         chain.submit(send(ACCOUNTS[0], block, NOBODY, value=10))
         chain.run(BLOCK_MS)
     with chain.store.view() as view:
         assert view.heads.latest is not None
         latest, earliest = view.heads.latest[0], view.heads.earliest
-        assert latest - 8 - PRUNE_BLOCKS <= earliest <= latest - 8
+        assert latest - 8 - FOLD_BLOCKS <= earliest <= latest - 8
         for block in range(earliest, latest + 1):
             assert view.state(block).balance(NOBODY) == 10 * block
         with pytest.raises(PrunedState):

@@ -103,7 +103,7 @@ class LedgerWriter:
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
-            self._upkeep: Final = Upkeep(store, number)
+            self._upkeep: Final = Upkeep(store)
             self._log_indexing: Final = LogIndexing(store)
         self._address_indexing: Final = (
             AddressIndexing(store, ThreadPoolExecutor(1, "addresses")) if address_index else None

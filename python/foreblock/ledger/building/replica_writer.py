@@ -206,7 +206,7 @@ class ReplicaWriter:
     def _begin_upkeep(self) -> None:
         if self._heads.latest is None:
             return
-        self._upkeep = Upkeep(self._store, self._heads.latest[0])
+        self._upkeep = Upkeep(self._store)
         self._log_indexing = LogIndexing(self._store)
         if self._address_index:
             threads = ThreadPoolExecutor(1, "addresses")

@@ -2,9 +2,8 @@
 
 LMDB copies the path to every page that a transaction touches, so folding many small blocks
 costs little more than folding one. Small blocks are left to gather; a large one is folded at
-once. Pruning touches other pages than writing does, so it gathers for longer, and runs in
-transactions of its own: the more pages one frees, the longer the free list that every small
-commit after it writes again. Each unfolded block makes every read slower, so the more there
+once. The past is pruned in the same transaction, because old versions of an entry or a trie node
+are on the pages of the new ones. Each unfolded block makes every read slower, so the more there
 are, the longer a turn may be: up to a flashblock, which holds the chain back until reads are
 fast again.
 
@@ -33,10 +32,8 @@ from foreblock.ledger.storage.partial_rows import (
     positions_prefix,
 )
 
-FOLD_BLOCKS: Final = 4  # small blocks that are folded together
-PRUNE_BLOCKS: Final = 16  # small blocks after which the past is pruned
-OVERDUE_BLOCKS: Final = 64  # without pruning, after which it is done before all folding
-PRUNE_HEIGHTS: Final = 8  # whose rows of partials are pruned together
+FOLD_BLOCKS: Final = 16  # small blocks that are folded together
+PRUNE_HEIGHTS: Final = 16  # whose rows of partials are pruned together
 MUCH: Final = 16  # transactions, from which on work is not deferred
 SLICE_ENTRIES: Final = 512
 TURN_S: Final = 0.02
@@ -52,33 +49,27 @@ class Turn(NamedTuple):
 
     entries: int  # of a slice, after which the engine checks the time
     seconds: float
-    prune: bool
 
 
-def next_turn(behind: int, unpruned: int, transactions: int, *, begun: bool) -> Turn | None:
+def next_turn(behind: int, transactions: int, *, begun: bool) -> Turn | None:
     """The turn that is due with `behind` blocks to fold, or none while waiting is cheaper.
 
-    `unpruned` counts the blocks since the last pruning, `transactions` those since the last
-    turn. Work that was begun is finished.
+    `transactions` counts those since the last turn. Work that was begun is finished.
     """
-    busy = transactions >= MUCH
-    if not begun and behind < (1 if busy else FOLD_BLOCKS):
+    if not begun and behind < (1 if transactions >= MUCH else FOLD_BLOCKS):
         return None
     longer = max(1.0, behind / ALARMING_BLOCKS)
-    seconds = min(LONGEST_TURN_S, TURN_S * longer)
-    prune = behind == 0 and (busy or unpruned >= PRUNE_BLOCKS)
-    return Turn(SLICE_ENTRIES, seconds, prune or unpruned >= OVERDUE_BLOCKS)
+    return Turn(SLICE_ENTRIES, min(LONGEST_TURN_S, TURN_S * longer))
 
 
 class Upkeep:
     """Maintenance of one store, run by its writer between commits."""
 
-    def __init__(self, store: Store, latest: int) -> None:
+    def __init__(self, store: Store) -> None:
         self._store: Final = store
         self._transactions = 0  # since all was folded
         # An earlier process may have left work.
         self._is_begun = True
-        self._pruned_at = latest - PRUNE_BLOCKS
 
     def committed(self, transactions: int) -> None:
         """Count transactions that were committed."""
@@ -88,17 +79,13 @@ class Upkeep:
         """Take a turn if one is due; returns whether something was done."""
         with self._store.view() as view:
             behind = latest - view.heads.folded
-        self._pruned_at = min(self._pruned_at, latest)  # the chain may have been rewound
-        unpruned = latest - self._pruned_at
-        turn = next_turn(behind, unpruned, self._transactions, begun=self._is_begun)
+        turn = next_turn(behind, self._transactions, begun=self._is_begun)
         if turn is None:
             return False
-        worked = self._store.maintain(turn.entries, turn.seconds, prune=turn.prune)
+        worked = self._store.maintain(turn.entries, turn.seconds)
         self._is_begun = worked > 0
         if not worked:
             self._transactions = 0
-            if turn.prune:
-                self._pruned_at = latest
         return worked > 0
 
 
