@@ -45,11 +45,13 @@ BELOW = {
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
     "ledger/reading": (
-        "_engine clock errors metrics primitives scheduling status ledger/rules ledger/storage"
+        "_engine clock errors metrics primitives scheduling status types ledger/rules"
+        " ledger/storage"
     ),
-    "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
+    "ledger/calls": "_engine errors primitives scheduling types ledger/reading ledger/rules",
     "ledger/tracing": (
-        "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
+        "_engine errors primitives scheduling types ledger/calls ledger/reading ledger/rules"
+        " ledger/storage"
     ),
     "ledger/building": (
         "_engine clock errors metrics primitives types ledger/rules ledger/storage ledger/tracing"
