@@ -11,8 +11,9 @@ use alloy_primitives::{Address, B256};
 use heed::{AnyTls, PutFlags, RoTxn};
 
 use super::heads::Fields;
-use super::open::{Store, Table, Tables};
+use super::open::Store;
 use super::tables::block_key;
+use super::tables::{Table, Tables};
 use super::view::View;
 use super::{check_row_key, lmdb};
 use crate::error::{Error, Result};

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError, 
 use heed::{Env, WithoutTls};
 
 use super::delta_keys::DeltaKeys;
-use super::open::Tables;
 use super::snapshot::{Lease, Snapshot};
+use super::tables::Tables;
 use super::{lmdb, map};
 use crate::error::{Error, Result};
 

@@ -16,8 +16,8 @@ use heed::RwTxn;
 use super::heads::Fields;
 use super::lmdb;
 use super::maintain::Slice;
-use super::open::Tables;
 use super::snapshot::Lease;
+use super::tables::Tables;
 use crate::error::{Error, Result};
 
 const HALVES: [u8; 2] = *b"no";

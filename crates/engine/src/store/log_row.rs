@@ -12,7 +12,8 @@ use heed::{AnyTls, RoTxn, RwTxn};
 
 use super::heads::Fields;
 use super::lmdb;
-use super::open::{Store, Tables};
+use super::open::Store;
+use super::tables::Tables;
 use super::view::View;
 use crate::error::{Error, Result};
 

@@ -9,14 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use heed::{Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls};
 
 use super::environment::Environment;
-use super::floors::Keep;
-pub use super::floors::Retention;
+use super::floors::{Keep, Retention};
 use super::note_file::NoteFile;
 use super::pending_node_layers::PendingNodeLayers;
 use super::snapshot::Lease;
-use super::tables::make_tables;
-pub(super) use super::tables::{HEADS, Tables};
-pub(crate) use super::tables::{Table, check_row_key};
+use super::tables::{Tables, make_tables};
 use super::{disk, length, lmdb, map};
 use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
@@ -280,7 +277,7 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn with_deltas(
         &self,
-        mut work: impl FnMut(Table, &mut RwTxn) -> Result<()>,
+        mut work: impl FnMut(super::Table, &mut RwTxn) -> Result<()>,
     ) -> Result<()> {
         self.write(|txn| work(self.tables.deltas, txn))
     }

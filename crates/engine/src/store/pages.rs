@@ -1,7 +1,8 @@
 //! File statistics: the rows and pages of each table, and the free pages.
 
 use super::lmdb;
-use super::open::{Store, Table, Tables};
+use super::open::Store;
+use super::tables::{Table, Tables};
 use crate::error::Result;
 
 /// Statistics of one table.

@@ -15,14 +15,14 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError, Weak,
 };
 
+use alloy_primitives::B256;
 use heed::{AnyTls, Env, RoTxn, WithoutTls};
 
-use super::delta_keys::DeltaKeys;
+use super::delta_keys::{Delta, DeltaKeys};
 use super::heads::Heads;
 use super::lmdb;
 use super::note_file::Record;
-use super::open::Tables;
-use super::state::Sources;
+use super::tables::Tables;
 use crate::error::{Error, Result};
 use crate::fetched_state::FetchedState;
 
@@ -47,6 +47,21 @@ pub(super) struct Snapshot {
 pub(super) enum StateOf {
     Block(u64),
     Partial(u64),
+}
+
+/// The deltas and blocks in which the entries of a state are looked up.
+#[derive(Clone, Default)]
+pub(super) struct Sources {
+    /// Newest first.
+    pub deltas: Vec<Arc<Delta>>,
+    /// The block at which the flat table is read.
+    pub flat: u64,
+    /// The sealed block of the state, or the one that its partial blocks build on.
+    pub base: u64,
+    /// The last block whose hash this state knows.
+    pub top: u64,
+    /// Parent hashes that unsealed blocks of the chain name, by block number.
+    pub announced: Vec<(u64, B256)>,
 }
 
 /// The number of states cached per snapshot. The cache is cleared when it is full.

@@ -15,10 +15,9 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use heed::{AnyTls, RoTxn};
 
-use super::delta_keys::Delta;
 use super::lmdb;
 use super::record::{Start, Status};
-use super::snapshot::{Lease, StateOf};
+use super::snapshot::{Lease, Sources, StateOf};
 use super::tables;
 
 use crate::error::{Error, Result};
@@ -34,21 +33,6 @@ pub struct State {
     sources: Arc<Sources>,
     /// The fallback for keys that the store does not know.
     learned: Option<Arc<FetchedState>>,
-}
-
-/// The deltas and blocks in which the entries of a state are looked up.
-#[derive(Clone, Default)]
-pub(super) struct Sources {
-    /// Newest first.
-    deltas: Vec<Arc<Delta>>,
-    /// The block at which the flat table is read.
-    flat: u64,
-    /// The sealed block of the state, or the one that its partial blocks build on.
-    base: u64,
-    /// The last block whose hash this state knows.
-    top: u64,
-    /// Parent hashes that unsealed blocks of the chain name, by block number.
-    announced: Vec<(u64, B256)>,
 }
 
 impl State {

@@ -172,7 +172,7 @@ fn a_store_with_its_heads_in_a_table_of_their_own_goes_on() {
     // SAFETY: no other code uses the file.
     let env = unsafe { open.open(folder.path()) }.unwrap();
     let mut txn = env.write_txn().unwrap();
-    let meta: open::Table = env.create_database(&mut txn, Some("meta")).unwrap();
+    let meta: Table = env.create_database(&mut txn, Some("meta")).unwrap();
     meta.put(&mut txn, b"heads", &heads.encode()).unwrap();
     txn.commit().unwrap();
     env.prepare_for_closing().wait();

@@ -10,10 +10,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use heed::{AnyTls, RoTxn};
 
 use super::heads::Heads;
-use super::open::{Store, Tables};
+use super::open::Store;
 use super::record::{Partial, SealedBlock};
 use super::snapshot::Lease;
 use super::state::State;
+use super::tables::Tables;
 use super::{check_row_key, lmdb};
 use crate::error::Result;
 

@@ -4,8 +4,8 @@ use super::Check;
 use crate::error::{Error, Result};
 use crate::store::heads::{BlockRef, Fields};
 use crate::store::lmdb;
-use crate::store::open::HEADS;
 use crate::store::record::{Garbage, Partial, SealedBlock, Start, Status};
+use crate::store::tables::HEADS;
 
 impl Check {
     pub(super) fn heads(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use heed::RwTxn;
 use proptest::prelude::*;
 
 use super::Damage;
-use crate::store::open::{HEADS, Table};
+use crate::store::tables::{HEADS, Table};
 use crate::store::tests::folder;
 use crate::store::tests::history::History;
 use crate::store::tests::model::{Touch, What};

@@ -20,7 +20,7 @@ use crate::store::check::Check;
 use crate::store::delta::Table;
 use crate::store::head_trie::root_of;
 use crate::store::nodes::StoredNodes;
-use crate::store::open::Tables;
+use crate::store::tables::Tables;
 use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, View, lmdb};
 
 /// Corrupts the store in `folder` according to `steps`, and runs every operation on it.

@@ -17,7 +17,7 @@ use super::model::{Touch, What};
 use super::{cases, folder, options};
 use crate::error::Error;
 use crate::state::Changes;
-use crate::store::open::{Table, Tables};
+use crate::store::tables::{Table, Tables};
 use crate::store::*;
 
 /// The amount of maintenance that a store does after each event.
