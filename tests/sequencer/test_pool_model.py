@@ -284,7 +284,7 @@ class PoolMachine(RuleBasedStateMachine):
 
 
 class MachineOfBytes(PoolMachine):
-    """The same steps with bytes as the limit; a large transaction replaces several."""
+    """Limit the pool by bytes; a large transaction replaces several."""
 
     limits = BYTES
     most_data = 300

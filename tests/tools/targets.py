@@ -1,4 +1,4 @@
-"""The chains that flows run against, started anew for each flow.
+"""The chains that flows run against, restarted for each flow.
 
 `like-anvil` is the replacement for anvil, `eth` the ordinary node's view of a chain with a clock,
 and `anvil` the reference for both.

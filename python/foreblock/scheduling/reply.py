@@ -181,8 +181,8 @@ class FastPath(Protocol):
     ) -> None:
         """Take note of a head that was accepted, without the empty line that ends it.
 
-        So many bytes of body follow it. A response begins with `status` and the date, and `headers`
-        are among its lines.
+        `length` bytes of body follow it. A response begins with `status` and the date, and has the
+        lines `headers`.
         """
 
     def clear_heads(self) -> None: ...

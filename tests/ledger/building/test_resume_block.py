@@ -63,7 +63,7 @@ def test_there_is_no_open_block_in_a_new_store(tmp_path: Path) -> None:
 def test_writer_that_starts_anew_at_every_index_announces_the_same(
     tmp_path: Path, uninterrupted: list[Flashblock], behind: int
 ) -> None:
-    """Whether or not it computed roots, folded and pruned before it ended."""
+    """Announce the same with any amount of roots, folding and pruning before each end."""
     chain = Chain(tmp_path / "store")
 
     def restart(_: int) -> None:
