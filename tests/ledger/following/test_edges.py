@@ -264,7 +264,8 @@ def test_reconnect_in_mid_block_waits_for_what_was_missed(
 
 
 @pytest.mark.parametrize(
-    ("raw", "verdict"), [(b"\x02\xff", "Undecodable"), (b"\x03" + bytes(90), "Undecodable")]
+    ("raw", "verdict"),
+    [(b"", "Undecodable"), (b"\x02\xff", "Undecodable"), (b"\x03" + bytes(90), "Undecodable")],
 )
 def test_transaction_that_is_none_freezes_the_job(
     truth: Truth, following: Following, raw: bytes, verdict: str

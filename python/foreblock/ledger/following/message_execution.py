@@ -319,7 +319,7 @@ def _unsupported(block: BlockInProgress, raws: tuple[bytes, ...]) -> Unsupported
             return Unsupported(f"unknown rules: transactions[{place}] has the type {kind:#04x}")
     absent = BLOB if block.rules.optimism is not None else DEPOSIT
     for place, raw in enumerate(raws):
-        if raw[0] == absent:
+        if raw[:1] == bytes([absent]):
             decode_transactions(raws, unsigned=block.takes_unsigned)
             what = "a blob transaction" if absent == BLOB else "a deposit"
             return Unsupported(f"transactions[{place}]: {what}")
