@@ -56,7 +56,7 @@ const BLOCKS: usize = 256;
 
 /// Receipts that take longer to read use the general path, which limits the time of reads in one
 /// round of the event loop.
-const RECEIPT_LIMITS: ReceiptLimits = ReceiptLimits { skipped: 256, bytes: 1 << 14 };
+const RECEIPT_LIMITS: ReceiptLimits = ReceiptLimits { skipped: 64, bytes: 1 << 14 };
 
 /// The method of an answered request and the time it took.
 pub type Timed = (Method, Duration);
