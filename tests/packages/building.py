@@ -3,10 +3,15 @@
 All wheels are built from the unpacked source distribution, which must therefore be complete. zig
 compiles and links the C of the dependencies against an old glibc or against musl. It comes from
 PyPI into a separate environment, because of its size of a hundred megabytes.
+
+The engine is optimised by a profile of `foreblock bench rpc`. zig cannot link the runtime of an
+instrumented engine, so that one is built with the C compiler of this machine, and for a target
+given as for the wheel: rustc names functions differently without.
 """
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,8 +38,11 @@ PLATFORMS = (
 )
 
 
+TRAINING = ("bench", "rpc", "--peers", "nowhere", "--rounds", "1", "--seconds", "1")
+
+
 class NotBuilt(Exception):
-    """A package that cannot be built on this machine, with the reason."""
+    """A package or profile that cannot be built on this machine, with the reason."""
 
 
 class Workshop(NamedTuple):
@@ -45,6 +53,7 @@ class Workshop(NamedTuple):
     target: Path  # cargo's folder
     logs: Path  # of builds, by tag
     zig: Path | None  # the folder of the command, if available
+    profile: Path | None = None  # that optimises the engine
 
 
 def runs_here(tag: str) -> bool:
@@ -89,6 +98,39 @@ def install_zig(folder: Path) -> Path | None:
     return None if done.returncode else next(folder.glob("lib/python*/site-packages/ziglang"))
 
 
+def train(shop: Workshop) -> Path:
+    """Build an instrumented engine, run the benchmark, return the profile; raises `NotBuilt`."""
+    verbose = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout  # noqa: S607
+    facts = dict(line.split(": ", 1) for line in verbose.splitlines() if ": " in line)
+    llvm = facts["LLVM version"].partition(".")[0]
+    merge = shutil.which(f"llvm-profdata-{llvm}")
+    if merge is None:
+        raise NotBuilt(f"it needs llvm-profdata-{llvm} (Debian: llvm-{llvm})")
+    if shutil.which("wrk") is None:
+        raise NotBuilt("it needs wrk (Debian: wrk)")
+    folder = shop.logs / "profile"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    log, counts = folder / "build.log", folder / "counts"
+    native = shop._replace(zig=None, out=folder)
+    flags = f"-Cprofile-generate={counts}"
+    if _maturin_build(["--target", facts["host"]], native, log, flags):
+        raise NotBuilt(f"the instrumented build has failed, see {log}")
+    programs = folder / "venv" / "bin"
+    wheel, merged = _newest(folder, "foreblock-*.whl"), folder / "merged.profdata"
+    with log.open("ab") as file:
+        for command in (
+            [sys.executable, "-m", "venv", str(programs.parent)],
+            [str(programs / "python"), "-m", "pip", "install", "--quiet", str(wheel)],
+            [str(programs / "foreblock"), *TRAINING],
+            [merge, "merge", "--output", str(merged), str(counts)],
+        ):
+            done = subprocess.run(command, cwd=folder, stdout=file, stderr=file, check=False)
+            if done.returncode:
+                raise NotBuilt(f"{Path(command[0]).name} has failed, see {log}")
+    return merged
+
+
 def build_wheel(where: Platform, shop: Workshop) -> Path:
     """Build the wheel for a platform; raises `NotBuilt`.
 
@@ -105,22 +147,24 @@ def build_wheel(where: Platform, shop: Workshop) -> Path:
         policy = where.tag.removesuffix("_x86_64").removesuffix("_aarch64")
         arguments = ["--zig", "--target", where.target, "--compatibility", policy]
     elif runs_here(where.tag):
-        arguments = []
+        arguments = ["--target", where.target]
     else:
         raise NotBuilt("it needs zig, which could not be installed from PyPI (ziglang)")
     log = shop.logs / f"{where.tag}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    if _maturin_build(arguments, shop, log):
+    flags = "" if shop.profile is None else f"-Cprofile-use={shop.profile}"
+    if _maturin_build(arguments, shop, log, flags):
         raise NotBuilt(f"the build has failed, see {log}")
     return _newest(shop.out, "foreblock-*.whl")
 
 
-def _maturin_build(arguments: Sequence[str], shop: Workshop, log: Path) -> int:
+def _maturin_build(arguments: Sequence[str], shop: Workshop, log: Path, flags: str) -> int:
     path = [str(shop.zig)] if shop.zig else []
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(shop.target),
         "PATH": os.pathsep.join([*path, os.environ["PATH"]]),
+        "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}".strip(),
     }
     command = [*MATURIN, "build", "--release", "--locked", *arguments, "--out", str(shop.out)]
     with log.open("wb") as file:

@@ -19,6 +19,7 @@ from packages.building import (
     build_wheel,
     install_zig,
     runs_here,
+    train,
     unpack,
 )
 from packages.contents import faults_of_sdist, faults_of_wheel, version_of
@@ -63,8 +64,19 @@ def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:
     say("built", f"{sdist.name}, {sdist.stat().st_size / 2**20:.1f} MiB; wheels are built from it")
     folder = target / "packages"
     source = unpack(sdist, folder / "source")
-    zig = install_zig(folder / "zig")
-    return Workshop(source, out, target, folder, zig), faults_of_sdist(sdist, CHECKOUT)
+    shop = Workshop(source, out, target, folder, install_zig(folder / "zig"))
+    return train_and_say(shop), faults_of_sdist(sdist, CHECKOUT)
+
+
+def train_and_say(shop: Workshop) -> Workshop:
+    begun = time.monotonic()
+    try:
+        shop = shop._replace(profile=train(shop))
+    except NotBuilt as reason:
+        say("UNTRAINED", f"wheels are built without a profile of the engine: {reason}")
+    else:
+        say("trained", f"the engine, by `foreblock bench rpc`, in {time.monotonic() - begun:.0f} s")
+    return shop
 
 
 def build_and_say(platform: Platform, shop: Workshop) -> Path | None:
