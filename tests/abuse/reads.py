@@ -30,7 +30,7 @@ from foreblock.service.running import RunningService, serving
 
 BLOCKS = 40
 READERS = 200
-SETTLING = 1.0  # seconds until all readers are active
+WARM_UP = 1.0  # seconds until all readers are active
 SECONDS = 6.0  # of probing
 PAUSE = 0.005  # between two balances, so that every moment is sampled
 MEDIAN_MS, P99_MS = 5.0, 25.0
@@ -150,7 +150,7 @@ def measure(service: RunningService, kind: str, count: int, facts: Path) -> bool
     """The balance beside readers of one kind, and the rate of their responses."""
     address = address_of(service.url)
     with reading(service.url, count, kind, facts) as readers:
-        probe(address, SETTLING)
+        probe(address, WARM_UP)
         begun, before = time.perf_counter(), readers.answers()
         cpu = cpu_seconds(family(service.pid))
         beside = probe(address, SECONDS)

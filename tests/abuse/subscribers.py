@@ -240,7 +240,7 @@ def _until_connected(dev: Dev, count: int) -> None:
     port = int(dev.main.url.rpartition(":")[2])
     while _established(port) < count:
         time.sleep(0.1)
-    time.sleep(1.0)  # the last one has its reply, and memory is settled
+    time.sleep(1.0)  # the last one has its reply, and memory no longer grows
 
 
 def _established(port: int) -> int:

@@ -74,7 +74,7 @@ class Edit:
 @dataclass(frozen=True)
 class Append:
     edits: tuple[Edit, ...]
-    settle: bool
+    folds: bool
 
 
 @dataclass(frozen=True)
@@ -267,13 +267,13 @@ class Model:
         """The next step, a function of seed and model."""
         random = Random(f"{seed}:{self.commit}")
         if not self.blocks:
-            return Append(edits(random), settle=False)
+            return Append(edits(random), folds=False)
         choices = self._choices(random)
         return random.choices([step for _, step in choices], [weight for weight, _ in choices])[0]
 
     def _choices(self, random: Random) -> list[tuple[int, Step]]:
         choices: list[tuple[int, Step]] = [
-            (5, Append(edits(random), settle=random.random() < 0.2)),
+            (5, Append(edits(random), folds=random.random() < 0.2)),
             (4, Extend(edits(random), None, stacked=False)),
             (2, some_row(random)),
         ]

@@ -74,8 +74,8 @@ class Writer:
     def perform(self, step: Step, batch: Batch, after: Model) -> None:
         stamp = after.commit
         match step:
-            case Append(edits, settle):
-                self.append(batch, edits, after, settle=settle)
+            case Append(edits, folds):
+                self.append(batch, edits, after, folds=folds)
             case Extend():
                 self.extend(batch, step, after)
             case Seal(number):
@@ -93,7 +93,7 @@ class Writer:
             case Delete(key):
                 batch.delete(key)
 
-    def append(self, batch: Batch, edits: tuple[Edit, ...], after: Model, *, settle: bool) -> None:
+    def append(self, batch: Batch, edits: tuple[Edit, ...], after: Model, *, folds: bool) -> None:
         stamp = after.commit
         with self.store.view() as view:
             overlay = view.state(self.model.latest).overlay() if stamp > 2 else Overlay.empty()
@@ -106,8 +106,8 @@ class Writer:
         index = {STAMP_ROW: stamp.to_bytes(8)}
         batch.append(after.latest, block_hash(stamp), changes, nodes, index)
         batch.put(block_row(after.latest), stamp.to_bytes(8))
-        if settle:
-            batch.settle()
+        if folds:
+            batch.fold_all()
 
     def extend(self, batch: Batch, step: Extend, after: Model) -> None:
         stamp = after.commit

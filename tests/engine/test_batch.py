@@ -57,7 +57,7 @@ def test_spent_batch_is_refused_whatever_came_of_it(store: Store) -> None:
         store.commit(refused)
     store.commit(committed)
     for batch in (committed, refused):
-        for attempt in (store.commit, lambda batch: batch.next, Batch.draw, Batch.settle):
+        for attempt in (store.commit, lambda batch: batch.next, Batch.draw, Batch.fold_all):
             with pytest.raises(RefusedCommit, match="committed before"):
                 attempt(batch)
 

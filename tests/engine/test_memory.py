@@ -66,7 +66,7 @@ def test_blocks_leave_nothing_behind_in_memory(store: Store) -> None:
             trie = store.trie()
             trie.apply(changes)
             batch.append(block, block.to_bytes(32, "big"), changes, trie.take())
-            batch.settle()
+            batch.fold_all()
             store.commit(batch)
         resident.append(anonymous_mib())
     assert growth(resident) < TOLERATED_MIB

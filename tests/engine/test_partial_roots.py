@@ -94,7 +94,7 @@ class Pair:
             assert nodes is not None
         self.number += 1
         batch.append(self.number, word(self.number), changed, nodes)
-        batch.settle()
+        batch.fold_all()
         self.partial.commit(batch)
         self.root = root
 

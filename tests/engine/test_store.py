@@ -238,7 +238,7 @@ def test_settled_commit_leaves_nothing_to_fold(store: Store) -> None:
     append(store)
     batch = store.batch()
     batch.append(1, word(1), changes(store, batch, balance(ALICE, 1)))
-    batch.settle()
+    batch.fold_all()
     assert store.commit(batch).folded == 1
     with store.view() as view:
         assert view.state(1).balance(ALICE) == 1

@@ -81,7 +81,7 @@ def test_trie_takes_in_changes_block_by_block(store: Store, tmp_path: Path) -> N
     assert nodes
     assert not trie.take(), "taken once"
     batch.append(1, word(1), changed, nodes)
-    batch.settle()
+    batch.fold_all()
     assert store.commit(batch).nodes == 1
     assert store.trie().root() == expected
 

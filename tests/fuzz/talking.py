@@ -96,7 +96,7 @@ class Talking:
         self._grown += 1
         if self._grown % FLASHBLOCKS == 0:
             self._chain.begin()
-            self._chain.settle()
+            self._chain.run_until_idle()
         self._chain.extend([self._chain.pay(COUNTER, 1)])
         self._ledger.view().close()
 

@@ -1,7 +1,7 @@
 """Measure eth_getLogs: over 10,000 blocks beside geth and anvil, and over a million.
 
     PYTHONPATH=tests python tests/measures/logs.py [--blocks 10000] [--long 1000000]
-        [--peers DIR] [--data DIR] [--settle 60]
+        [--peers DIR] [--data DIR] [--index-wait 60]
 
 Each block has one log of an unrelated contract, with a unique topic; ten blocks at equal distances
 have one more, which the filter finds by its address and topic. The short chain is built and
@@ -35,7 +35,7 @@ from foreblock._engine import (
     logs_bloom,
     sign_transaction,
 )
-from foreblock.bench.rpc.peers import find
+from foreblock.bench.rpc.peers import family, find
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.storage import rows
@@ -64,7 +64,9 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--long", type=int, default=1_000_000)
     parser.add_argument("--peers", type=Path, default=Path("build/peers"), help="other servers")
-    parser.add_argument("--settle", type=float, default=60.0, help="seconds for geth's own index")
+    parser.add_argument(
+        "--index-wait", type=float, default=60.0, help="seconds for geth's own index"
+    )
     parser.add_argument("--data", help="folder of temporary stores")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
@@ -80,7 +82,7 @@ def main() -> None:
                 report("foreblock", url, pid, chosen.blocks)
             if program := find("geth", chosen.peers):
                 url = stack.enter_context(geth(str(program), folder, folder / "geth"))
-                time.sleep(chosen.settle)  # it indexes logs after it has begun to serve
+                time.sleep(chosen.index_wait)  # it indexes logs after it has begun to serve
                 report("geth", url, child("geth"), chosen.blocks)
                 stack.close()
             if program := find("anvil", chosen.peers):
@@ -144,7 +146,7 @@ def write_rows(folder: Path, blocks: int) -> str:
             batch.put(rows.header_key(number), rows.encode_header_row(parent, 0))
             batch.put(rows.body_key(number), rows.encode_body([bytes(120)], [], []))
             batch.put(rows.receipts_key(number), rows.encode_items([receipt.encode()]))
-        batch.settle()
+        batch.fold_all()
         store.commit(batch)
     before = store.used_bytes
     begun = time.process_time()
@@ -228,13 +230,9 @@ def measured(client: Client, pid: int, params: list[object]) -> tuple[float, flo
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and all below it, with live threads."""
-    total, waiting = 0, [pid]
-    while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
-            total += int((task / "schedstat").read_text().split()[0])
-            waiting += map(int, (task / "children").read_text().split())
-    return total / 1e9
+    """CPU time of a process and all below it, with threads that have ended."""
+    # The clock of another process, as clock_getcpuclockid(3) computes it.
+    return sum(time.clock_gettime(~each << 3 | 2) for each in family(pid))
 
 
 def child(name: str) -> int:

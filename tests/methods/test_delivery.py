@@ -69,7 +69,7 @@ def test_workers_tell_the_same_of_a_reorganisation(tmp_path: Path) -> None:
         truth.rewind(2)
         theirs = truth.grow(3, "theirs")
         following.follower.canonical(theirs[0], theirs[1:])
-        following.settle()
+        following.run_until_idle()
         after = [await client.notifications(5) for client in clients]
         for told in (before, after):
             results = [[(each["result"], each["cursor"]) for each in one] for one in told]
@@ -222,7 +222,7 @@ def test_a_subscriber_whose_events_are_pruned_is_closed_with_the_reason(tmp_path
         await turns()
         for _ in range(8):  # without a turn of the loop in between
             chain.begin()
-            chain.settle()
+            chain.run_until_idle()
         assert len(await heads.notifications(8)) == 8
         await until(lambda: client.channel.closed)
         assert client.channel.closed == (1013, "events were missed, subscribe again")

@@ -159,7 +159,7 @@ def test_a_trace_replays_the_state_edits_before_it(tmp_path: Path) -> None:
         chain.submit(transaction)
         for _ in range(80):  # until partial blocks are pruned
             ask(client, "evm_mine")
-            chain.settle()
+            chain.run_until_idle()
         found = "0x" + transaction.hash.hex()
         traced = ask(client, "debug_traceTransaction", found, {"tracer": "callTracer"})
         assert traced["output"] == word(42)

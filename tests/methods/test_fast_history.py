@@ -31,7 +31,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
         found.begin()
         to = PAID if number % 3 else COUNTER
         found.extend([found.pay(to, 1), found.pay(value=2)])
-    found.settle()
+    found.run_until_idle()
     yield found
     found.close()
 

@@ -88,7 +88,7 @@ def test_no_name_finds_what_was_given_up(
             client.ask("evm_mine")
         sent.add(deposit(chain, BOB, 3))
         client.ask("evm_mine")
-        chain.settle()
+        chain.run_until_idle()
         branch = known(client)
         latest = client.ask("eth_blockNumber")
         give_up(client, int(latest, 16) - height)
@@ -108,7 +108,7 @@ def test_no_name_finds_what_was_given_up(
         # The same checks after the next blocks have replaced them, and after all maintenance.
         for _ in range(int(latest, 16) + 2):
             client.ask("evm_mine")
-            chain.settle()
+            chain.run_until_idle()
         check_unknown(client, blocks, transactions)
 
 
@@ -122,7 +122,7 @@ def test_logs_follow(tmp_path: Path) -> None:
         client.ask("evm_snapshot")
         for nonce in range(1, 40):
             deposit(chain, ALICE, nonce)
-            chain.settle()
+            chain.run_until_idle()
         added = client.ask("eth_getFilterChanges", filter_id)
         assert [each["removed"] for each in added] == [False] * 39
         assert len(client.ask("eth_getFilterChanges", blocks_id)) == 39

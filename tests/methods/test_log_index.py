@@ -14,7 +14,7 @@ ADDRESSES = [bytes([number]) * 20 for number in range(6)]
 TOPICS = [bytes([number]) * 32 for number in range(6)]
 
 
-def settle(index: LogIndex) -> None:
+def update_all(index: LogIndex) -> None:
     done = False
     while not done:
         steps = index.update()
@@ -64,14 +64,14 @@ def test_it_finds_each_filter_that_matches_once_while_filters_come_and_go(seed: 
             for _ in zip(range(chance.randrange(9)), steps, strict=False):
                 pass  # and the rest is not done
         elif chance.random() < 0.3:
-            settle(index)
+            update_all(index)
             log = chance.choice(ADDRESSES), tuple(chance.choices(TOPICS, k=chance.randrange(5)))
             found = [each for each in candidates(index, *log) if each.filter.matches(*log)]
             assert len(found) == len(set(found))
             assert set(found) == {each for each in held if each.filter.matches(*log)}
     for each in held:
         index.remove(each)
-    settle(index)
+    update_all(index)
     assert size(index) == 0
 
 
@@ -84,18 +84,18 @@ def test_a_value_that_all_filters_share_does_not_find_all_of_them(shared: str) -
             index.add(make([ADDRESSES[1]], [[], [own]]))
         else:
             index.add(make([own[12:]], [[TOPICS[1]]]))
-    settle(index)
+    update_all(index)
     assert len(candidates(index, ADDRESSES[1], (TOPICS[1], TOPICS[2]))) <= 2
 
 
 def test_many_filters_with_the_same_value_only_are_found_by_it() -> None:
     index = LogIndex()
     held = [index.add(make([ADDRESSES[1]], [], number)) for number in range(2 * FEW)]
-    settle(index)
+    update_all(index)
     while held:
         assert set(candidates(index, ADDRESSES[1], ())) == set(held)
         index.remove(held.pop())
-        settle(index)
+        update_all(index)
     assert size(index) == 0
 
 
@@ -103,16 +103,16 @@ def test_equal_filters_are_kept_once_and_until_the_last_holder_leaves() -> None:
     index = LogIndex()
     first, second = (index.add(make([ADDRESSES[1]], [])) for _ in range(2))
     assert first is second
-    settle(index)
+    update_all(index)
     index.remove(first)
-    settle(index)
+    update_all(index)
     assert candidates(index, ADDRESSES[1], ()) == [second]
     index.remove(second)
     assert index.add(make([ADDRESSES[1]], [])) is second  # before it is removed
-    settle(index)
+    update_all(index)
     assert candidates(index, ADDRESSES[1], ()) == [second]
     index.remove(second)
-    settle(index)
+    update_all(index)
     assert size(index) == 0
 
 

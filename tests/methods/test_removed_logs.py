@@ -40,7 +40,7 @@ def test_blocks_that_came_as_a_whole(tmp_path: Path) -> None:
         truth.rewind(2)
         theirs = truth.grow(3, "theirs")
         following.follower.canonical(theirs[0], theirs[1:])
-        following.settle()
+        following.run_until_idle()
         for number, (block_hash, logs) in zip((3, 4), before, strict=True):
             assert logs_of(client, number)[0] != block_hash
             assert client.ask("eth_getBlockByHash", block_hash, False) is None
@@ -64,7 +64,7 @@ def grow(chain: Chain, blocks: int) -> None:
         for slot in (1, 2, 3):
             chain.add(chain.write(SCRIBE, slot, number))
         chain.seal(chain.deposit())
-        chain.settle()
+        chain.run_until_idle()
 
 
 def test_blocks_of_flashblocks_until_they_are_pruned(tmp_path: Path) -> None:

@@ -266,13 +266,13 @@ def test_many_who_wait_share_one_watch(chain: PreconfirmingChain) -> None:
         assert [each["transactionHash"] for each in receipts] == [
             "0x" + each.hash.hex() for each in sent
         ]
-        await settled()
+        await all_tasks_ended()
         assert len(asyncio.all_tasks()) == before
 
     play(chain, act)
 
 
-async def settled() -> None:
+async def all_tasks_ended() -> None:
     """Wait until all requests have ended."""
     while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110, tasks have no event
         await asyncio.sleep(0)
@@ -283,7 +283,7 @@ def test_who_goes_away_is_not_looked_for(chain: PreconfirmingChain) -> None:
         sending = asyncio.create_task(scene.send(chain.pay()))
         await scene.sequencer.taken.wait()
         sending.cancel()
-        await settled()
+        await all_tasks_ended()
 
     play(chain, act)
 

@@ -65,7 +65,7 @@ def last_commit(machine: Machine) -> int:
     return max(each.commit for each in machine.heard if isinstance(each, Committed))
 
 
-def settled(data: Path) -> dict[str, list[tuple[bytes, bytes]]]:
+def maintained_tables(data: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     """Return the replicated tables of a closed store, with all maintenance done."""
     with Store(str(data), write=True, keep_states=1_800, keep_partials=64) as store:
         store.trie().root()
@@ -414,7 +414,7 @@ def test_nothing_that_is_published_stops_a_node(tmp_path: Path, server: NatsServ
             await level(follower, last_commit(standby))
 
     asyncio.run(run())
-    assert settled(tmp_path / "replica") == settled(tmp_path / "standby")
+    assert maintained_tables(tmp_path / "replica") == maintained_tables(tmp_path / "standby")
 
 
 def test_a_standby_takes_a_snapshot_after_the_log_was_begun_anew(
@@ -482,4 +482,4 @@ def test_a_lost_stream_is_created_again_by_the_writer(
 
     (server.folder / "empty").mkdir()
     asyncio.run(run())
-    assert settled(tmp_path / "replica") == settled(tmp_path / "writer")
+    assert maintained_tables(tmp_path / "replica") == maintained_tables(tmp_path / "writer")

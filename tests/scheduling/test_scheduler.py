@@ -49,7 +49,7 @@ def simulation(*works: Work) -> Callable[[Pace], Steps[str]]:
     return steps
 
 
-def settle(found: str | Awaitable[str]) -> str:
+def result_of(found: str | Awaitable[str]) -> str:
     """Return the result, awaited if necessary."""
 
     async def later(waiting: Awaitable[str]) -> str:
@@ -74,7 +74,7 @@ def test_what_takes_longer_goes_on_later() -> None:
     found = simulations(clock).run(simulation(*[taking(clock, SLICE_SECONDS / 5, log)] * 10))
     assert not isinstance(found, str)
     assert len(log) < 10
-    assert settle(found) == "done"
+    assert result_of(found) == "done"
     assert len(log) == 10
 
 
@@ -117,7 +117,7 @@ def test_simulations_of_one_round_are_begun_one_by_one() -> None:
 def test_heavy_work_is_begun_anew_with_the_time_that_is_left() -> None:
     clock, log = Clock(), list[int | None]()
     found = simulations(clock).run(simulation(taking(clock, 0.5, log)))
-    assert settle(found) == "done"
+    assert result_of(found) == "done"
     first, second = log
     assert first == IN_PLACE_US
     assert second is not None
@@ -127,13 +127,13 @@ def test_heavy_work_is_begun_anew_with_the_time_that_is_left() -> None:
 def test_work_beyond_the_deadline_times_out() -> None:
     clock, log = Clock(), list[int | None]()
     with pytest.raises(TimedOut, match=r"timeout = 1s"):
-        settle(simulations(clock).run(simulation(taking(clock, 2, log))))
+        result_of(simulations(clock).run(simulation(taking(clock, 2, log))))
 
 
 def test_many_short_portions_time_out_together() -> None:
     clock, log = Clock(), list[int | None]()
     with pytest.raises(TimedOut):
-        settle(simulations(clock).run(simulation(*[taking(clock, 0.0004, log)] * 4_000)))
+        result_of(simulations(clock).run(simulation(*[taking(clock, 0.0004, log)] * 4_000)))
     assert len(log) < 3_000
 
 
@@ -151,7 +151,7 @@ def failing(**_limits: int | None) -> None:
 
 def test_failures_of_work_are_the_simulations_to_judge() -> None:
     begin = partial(judging, failing)
-    assert settle(scheduler(1_000).run(begin)) == "no"
+    assert result_of(scheduler(1_000).run(begin)) == "no"
     assert finish(begin(UNHURRIED)) == "no"
 
 

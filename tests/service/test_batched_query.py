@@ -31,7 +31,7 @@ def rounds(writer: Writer, most: int = 3, patience_seconds: float = PATIENCE) ->
     return BatchedQuery(writer.ask, most=most, gap_seconds=0.0, patience_seconds=patience_seconds)
 
 
-async def settle() -> None:
+async def run_callbacks() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -41,9 +41,9 @@ async def test_what_comes_while_a_round_is_under_way_joins_the_next() -> None:
     writer = Writer()
     asking = rounds(writer)
     first = asyncio.create_task(asking.result(b"a"))
-    await settle()
+    await run_callbacks()
     others = [asyncio.create_task(asking.result(key)) for key in (b"a", b"b", b"b")]
-    await settle()
+    await run_callbacks()
     assert writer.asked == [(b"a",)], "a pending response may be too old"
     writer.may_answer.set()
     assert await first == 1
@@ -95,7 +95,7 @@ async def test_who_waits_too_long_or_goes_away_stops_nobody() -> None:
     with pytest.raises(PoolUnavailable):
         await hasty.result(b"a")
     writer.may_answer.set()
-    await settle()
+    await run_callbacks()
     patient = rounds(writer)
     gone, there = (asyncio.create_task(patient.result(key)) for key in (b"a", b"b"))
     await asyncio.sleep(0)

@@ -12,12 +12,12 @@ BEHIND: Final = 3 + PRUNE_HEIGHTS  # blocks that pruning may lag
 GATHERED: Final = 3  # blocks that may wait for the store's maintenance, under load
 INDICES: Final = 11  # flashblocks of a block
 # blocks after which partial blocks and trie nodes are removed as fast as they are added
-SETTLED: Final = 200
+WARM_UP: Final = 200
 FULL: Final = 300  # blocks after which all data with a retention limit is full
 MEMORY_MIB: Final = 8.0  # more than this is growth, for any length of the run
 OBJECTS: Final = 1.05
 # between the intervals with the largest and the smallest growth of the store per transaction
-STEADY: Final = 1.25
+GROWTH_RATIO: Final = 1.25
 PLATEAU: Final = 1.1  # of pages with temporarily kept data, once all of it is there
 FREE_BYTES: Final = 16 << 20  # of the file; freed pages are reused
 
@@ -28,10 +28,10 @@ def findings(samples: Sequence[Sample]) -> Iterator[str]:
         yield from _pruned(sample)
         if sample.file_bytes > sample.store_bytes + FREE_BYTES:
             yield f"of {sample.file_bytes} bytes of the file, {sample.store_bytes} are in use"
-    settled = [sample for sample in samples if sample.block >= SETTLED]
-    if len(settled) < 3:
+    steady = [sample for sample in samples if sample.block >= WARM_UP]
+    if len(steady) < 3:
         return
-    first, *_, last = settled
+    first, *_, last = steady
     if last.memory_mib - first.memory_mib > MEMORY_MIB:
         yield f"memory grew from {first.memory_mib:.1f} to {last.memory_mib:.1f} MiB"
     full = [sample.objects for sample in samples if sample.block >= FULL]
@@ -41,7 +41,7 @@ def findings(samples: Sequence[Sample]) -> Iterator[str]:
     if past and past[-1] > past[0] * PLATEAU:
         yield f"data of limited retention grew from {past[0]} to {past[-1]} pages"
     steps = [growth(*pair) for pair in itertools.pairwise(samples) if pair[0].block >= FULL]
-    if steps and max(steps) > STEADY * min(steps):
+    if steps and max(steps) > GROWTH_RATIO * min(steps):
         yield f"the store grew by {min(steps):.0f} to {max(steps):.0f} bytes per transaction"
 
 

@@ -189,9 +189,9 @@ def findings(prometheus: Prometheus, seconds: int, seen: Seen) -> Iterator[str]:
         fell = [(a, b) for a, b in pairwise(samples) if b < a]
         if fell:
             yield f"fell {len(fell)} times, first from and to {fell[0]}: {counter['metric']}"
-    settled = seen.series[len(seen.series) // 3]
-    if seen.series[-1] > settled:
-        yield f"{seen.series[-1]:.0f} series after {settled:.0f}"
+    steady = seen.series[len(seen.series) // 3]
+    if seen.series[-1] > steady:
+        yield f"{seen.series[-1]:.0f} series after {steady:.0f}"
 
 
 def empty_panels(prometheus: Prometheus) -> Iterator[str]:

@@ -55,7 +55,7 @@ class Audited:
                 return state.account(address)
             return self.claims.another.get((address, slot), state.storage(address, slot))
 
-    async def settled(self) -> RefutedClaim | None:
+    async def next_refuted(self) -> RefutedClaim | None:
         """Return the false values; None once nothing waits any more, or nothing can be proven."""
         auditing = asyncio.ensure_future(self.audit.next_refuted(lambda: self.blocks, self.known))
         try:
@@ -79,7 +79,7 @@ def test_what_was_believed_is_proven(audited: Audited) -> None:
     async def scene() -> None:
         await audited.learn()
         assert audited.audit.waiting == CLAIMS
-        assert await audited.settled() is None
+        assert await audited.next_refuted() is None
 
     asyncio.run(scene())
     assert audited.audit.waiting == 0
@@ -93,7 +93,7 @@ def test_a_lie_is_found_and_nothing_is_believed_for_a_while(audited: Audited) ->
 
     async def scene() -> RefutedClaim | None:
         await audited.learn()
-        return await audited.settled()
+        return await audited.next_refuted()
 
     found = asyncio.run(scene())
     assert found is not None
@@ -128,7 +128,7 @@ def test_a_proof_of_a_block_that_is_not_known_settles_nothing(audited: Audited) 
 
     async def scene() -> None:
         await audited.learn()
-        assert await audited.settled() is None
+        assert await audited.next_refuted() is None
 
     asyncio.run(scene())
     assert audited.audit.waiting == CLAIMS
@@ -140,7 +140,7 @@ def test_a_proof_that_does_not_hold_is_told_and_settles_nothing(audited: Audited
 
     async def scene() -> None:
         await audited.learn(StateKeys(frozenset(SENDERS[:1])))
-        assert await audited.settled() is None
+        assert await audited.next_refuted() is None
 
     asyncio.run(scene())
     assert audited.audit.waiting == 1
@@ -158,7 +158,7 @@ def test_another_epoch_has_nothing_to_prove(audited: Audited) -> None:
 def test_the_oldest_claims_are_asked_for_where_they_have_not_changed(audited: Audited) -> None:
     async def scene() -> None:
         await audited.learn()
-        await audited.settled()
+        await audited.next_refuted()
 
     asyncio.run(scene())
     assert [each.number for each in audited.proofs.places[0]] == [LATEST, 6, 5]

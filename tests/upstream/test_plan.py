@@ -40,8 +40,8 @@ def test_what_is_fetched(
     story: str, latest: int, tip: int, knows: bool, wanted: bytes | None, behind_for: float,
     expected: Plan,
 ) -> None:  # fmt: skip
-    standing = LocalHead(head(latest), knows)
-    assert plan(standing, head(tip), wanted, behind_for, 1.0) == expected, story
+    local_head = LocalHead(head(latest), knows)
+    assert plan(local_head, head(tip), wanted, behind_for, 1.0) == expected, story
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(0, 2**40))

@@ -1,4 +1,4 @@
-"""Plans: every key once, nothing above a limit, and an honest endpoint settles all."""
+"""Plans: every key once, nothing above a limit, and an honest endpoint serves all."""
 
 import json
 from collections import Counter
@@ -86,8 +86,8 @@ def test_every_key_is_asked_for_once_and_no_other_key(
     plan = plan_state(wanted, limits, AT, proven=proven)
     asked = keys(plan.requests)
     assert set(asked.values()) <= {1}
-    settled = wanted.without(plan.left)
-    slots = {(address, slot) for address, some in settled.slots.items() for slot in some}
+    planned = wanted.without(plan.left)
+    slots = {(address, slot) for address, some in planned.slots.items() for slot in some}
     assert {key for key in asked if isinstance(key, tuple) and isinstance(key[0], bytes)} == slots
     if not limits.proofs or (limits.tip_proofs and not proven):
         assert not any(isinstance(each, GetProof) for each in plan.requests)
@@ -123,10 +123,10 @@ def test_no_request_is_above_the_limits(
         assert len(body) <= limits.body_bytes
 
 
-def settle(
+def fetched_keys(
     wanted: StateKeys, limits: RequestLimits, state: PlainState, *, proven: bool
 ) -> FetchResult:
-    """The keys settled by an honest endpoint's responses, with JSON encoding both ways."""
+    """The keys that are read from an honest endpoint's responses, with JSON encoding both ways."""
     plan = plan_state(wanted, limits, AT, proven=proven)
     reading = ResponseReader()
     for some in bodies(plan.requests, limits):
@@ -155,7 +155,7 @@ def test_an_honest_endpoint_settles_everything(
     wanted: StateKeys, limits: RequestLimits, proven: bool
 ) -> None:
     plan = plan_state(wanted, limits, AT, proven=proven)
-    found = settle(wanted, limits, PlainState(), proven=proven)
+    found = fetched_keys(wanted, limits, PlainState(), proven=proven)
     assert found.missing(wanted) == plan.left
     for address, account in found.accounts.items():
         root = account.storage_root
@@ -219,7 +219,7 @@ def test_both_wants_and_their_difference(some: StateKeys, other: StateKeys) -> N
 @given(wants, wants)
 def test_a_part_of_what_was_found(some: StateKeys, other: StateKeys) -> None:
     """Each of several requests gets exactly its keys from a shared response."""
-    found = settle(some.also(other), RequestLimits(), PlainState(), proven=True)
+    found = fetched_keys(some.also(other), RequestLimits(), PlainState(), proven=True)
     part = found.part(some)
     assert part.missing(some) == found.missing(some)
     assert part.accounts.keys() <= some.accounts | some.slots.keys()

@@ -71,9 +71,9 @@ class PollingSource:
         now, tip = self._now(), self._source.tip
         if followed.latest != self._latest:
             self._latest, self._moved_ns = followed.latest, now
-        standing = LocalHead(followed.latest, followed.knows(tip.hash))
+        local_head = LocalHead(followed.latest, followed.knows(tip.hash))
         behind_for = (now - self._moved_ns) / SECOND_NS
-        return plan(standing, tip, wanted, behind_for, OPTIONS.patience)
+        return plan(local_head, tip, wanted, behind_for, OPTIONS.patience)
 
     def _fetch(self, followed: FeedSource, planned: Plan) -> list[Block]:
         match planned:

@@ -271,7 +271,7 @@ impl Batch {
         self.change(|batch| batch.put_local(key.to_vec(), value.to_vec()))?.map_err(to_python)
     }
 
-    fn settle(&self) -> PyResult<()> {
-        self.change(store::Batch::settle)
+    fn fold_all(&self) -> PyResult<()> {
+        self.change(store::Batch::fold_all)
     }
 }

@@ -410,7 +410,7 @@ class Batch:
     def put_local(self, key: bytes, value: bytes) -> None:
         """Write a row that affects no response and is not part of a log."""
 
-    def settle(self) -> None:
+    def fold_all(self) -> None:
         """Fold everything and write all nodes in this same commit."""
 
 @final

@@ -271,7 +271,7 @@ def _root(trie: StateTrie, changes: Changes) -> bytes:
 def _store_all_nodes(store: Store) -> None:
     store.trie()
     batch = store.batch()
-    batch.settle()
+    batch.fold_all()
     store.commit(batch)
 
 

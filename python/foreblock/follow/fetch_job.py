@@ -27,7 +27,7 @@ TRIES: Final = 6  # at one upstream, each narrower than the one before
 # Refusals that show that a kind of request does not work.
 KIND_REFUSALS: Final = frozenset({RefusalKind.NO_METHOD, RefusalKind.NO_STATE})
 # A request refused for these reasons will be refused again; others may be accidents.
-SETTLED: Final = frozenset(
+LASTING: Final = frozenset(
     {
         RefusalKind.NO_METHOD,
         RefusalKind.NO_STATE,
@@ -76,18 +76,18 @@ async def attempt(upstream: StateUpstream, job: FetchJob) -> AttemptOutcome:
         requests, refused = await _once(upstream, job, left, back, found, apart=apart)
         if refused:
             why = str(refused[0][1])
-            may_change = any(refusal.kind not in SETTLED for _, refusal in refused)
+            may_change = any(refusal.kind not in LASTING for _, refusal in refused)
         elif not requests:
             return AttemptOutcome(found, why or "it cannot serve these keys", may_change)
         # If blocks below the tip are proven, a missing state is one of some keys only.
         of_keys = RefusalKind.NO_STATE if upstream.proves_behind else None
         kinds = [(each, refusal.kind) for each, refusal in refused if refusal.kind != of_keys]
-        settled = lasting_refusals(requests, kinds)
-        following = degrade(upstream.limits, settled, back, len(job.at_blocks))
+        lasting = lasting_refusals(requests, kinds)
+        following = degrade(upstream.limits, lasting, back, len(job.at_blocks))
         if following is None and len(kinds) < len(refused) and not apart:
             apart = True  # one missing key refuses all keys of its request
             continue
-        if following is None and len(settled) < len(kinds):
+        if following is None and len(lasting) < len(kinds):
             continue
         if following is None:
             break

@@ -1,4 +1,4 @@
-"""One request for state: its form on the wire, and the keys that its response settles. No I/O.
+"""One request for state: its form on the wire, and the keys that its response contains. No I/O.
 
 `responses` reads the results. A request about a state names its block in the form that the endpoint
 understands.

@@ -314,7 +314,7 @@ class AnchoredBlocks:
         anchor = await anchor_at(self._blocks, header)
         self._anchored_ns = self._clock.monotonic_ns()
         # If proofs are of the latest block only, the keys that are needed first must come first.
-        self._source().looks_ahead = not self.proves_tip_only
+        self._source().prefetches_state = not self.proves_tip_only
         await self._thread.run(partial(self._source().restart_at, anchor, end))
         self._restarted(header.number, why)
 

@@ -102,7 +102,7 @@ class FollowSource(FeedSource):
         self._state_wanted: Final = state_wanted
         self._anchor: Final = anchor
         self._templates: CallTemplates = CallTemplates()
-        self.looks_ahead = True  # from the next anchor on
+        self.prefetches_state = True  # from the next anchor on
         self._executed: tuple[tuple[int, tuple[int, bytes]], ExecutedBlocks] | None = None
         super().__init__(network, clock, publish, wanted, seen, metrics)
 
@@ -145,7 +145,7 @@ class FollowSource(FeedSource):
         self._learned = learned or FetchedState(epoch, nodes=computes or keeps_roots)
         self.store.set_fallback_state(self._learned)
         super()._resume(self._learned, computes=computes)
-        self._follower.look_ahead(is_on=self.looks_ahead)
+        self._follower.prefetch_state(is_on=self.prefetches_state)
         self._roots = RootsBehind(self.store, self._writer.profile)
 
     def restart_at(self, anchor: Anchor, end: RulesEnd | None = None) -> None:

@@ -137,7 +137,7 @@ def test_commit_numbers_strictly_increase_over_everything(chain: Chain) -> None:
         for _ in range(3):
             chain.add(chain.signed())
             seen.append(numbers(chain)[0])
-            chain.settle()
+            chain.run_until_idle()
             assert numbers(chain)[0] == seen[-1], "what follows behind draws no number"
         chain.seal(chain.deposit())
         seen.append(numbers(chain)[0])
@@ -173,7 +173,7 @@ def test_every_partial_gets_to_know_what_it_would_seal_as(chain: Chain, tmp_path
     chain.add(chain.deposit())
     for who in range(3):
         chain.add(chain.signed(who))
-    chain.settle()
+    chain.run_until_idle()
     chain.add()
     with chain.store.view() as view:
         for partial in chain.block.partials[:-1]:
@@ -195,7 +195,7 @@ def test_sealed_blocks_pass_a_strict_import(chain: Chain, tmp_path: Path) -> Non
         block = chain.block
         chain.add(chain.deposit(mint=ETHER))
         chain.add(chain.write(SCRIBE, height, 1), chain.write(PASSER, height, 2, who=1))
-        chain.settle()
+        chain.run_until_idle()
         chain.add(chain.signed(2))
         raws = chain.transactions(height, block.partials)
         sealed = chain.writer.header_if_sealed(block)
@@ -229,7 +229,7 @@ def test_trie_nodes_are_stored_up_to_the_latest_block(chain: Chain, *, reopen: b
         if reopen:
             chain.reopen()
         chain.seal()
-        chain.settle()
+        chain.run_until_idle()
         with chain.store.view() as view:
             assert view.heads.nodes == view.heads.folded == chain.writer.latest.number
 
@@ -272,7 +272,7 @@ def test_imported_blocks_can_be_followed_by_partial_ones(tmp_path: Path) -> None
     assert imported.diff == written.diff
     assert imported.base == written.base
     assert (imported.previous, written.previous) == (None, FlashblockId(1, 0))
-    chain.settle()
+    chain.run_until_idle()
     chain.seal()
     source.seal()
     assert chain.writer.latest == source.writer.latest

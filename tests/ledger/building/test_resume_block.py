@@ -84,7 +84,7 @@ def test_writer_that_ends_once_announces_the_same(
         if index == at:
             chain.reopen()
         elif index % 3:
-            chain.settle()
+            chain.run_until_idle()
 
     assert run(chain, restart) == uninterrupted
 
@@ -157,7 +157,7 @@ def test_what_a_partial_would_seal_as_is_computed_again_if_it_was_not_stored(
 ) -> None:
     chain = Chain(tmp_path / "store")
     chain.add(chain.deposit())
-    chain.settle()
+    chain.run_until_idle()
     sealed = chain.writer.header_if_sealed(chain.block)
     chain.reopen()
     with chain.store.view() as view:

@@ -82,7 +82,7 @@ def test_a_chain_with_deposits_and_reorganisations_has_none(tmp_path: Path) -> N
         checked(chain)
         chain.seal(chain.write(SCRIBE, 1, number, who=1))
         checked(chain)
-        chain.settle()
+        chain.run_until_idle()
         checked(chain)
     chain.rewind(2)
     checked(chain)

@@ -20,6 +20,7 @@ from foreblock.ledger.following.classification import (
     FirstUnproven,
     FlashblockRef,
     Gap,
+    JobStatus,
     Known,
     KnownStep,
     Next,
@@ -27,7 +28,6 @@ from foreblock.ledger.following.classification import (
     Orphan,
     Outcome,
     Restart,
-    Standing,
     TooFar,
     classify,
 )
@@ -43,7 +43,7 @@ def candidate(
     block: int,
     name: str,
     indices: int,
-    standing: Standing = Standing.OPEN,
+    status: JobStatus = JobStatus.OPEN,
     *,
     roots: int | None = None,
     parent: bytes | None = None,
@@ -57,7 +57,7 @@ def candidate(
         KnownStep(each.content, seal(block, name, each.index) if each.index < roots else None)
         for each in messages
     )
-    return Candidate(block, job(name), standing, parent, prefix)
+    return Candidate(block, job(name), status, parent, prefix)
 
 
 def partial(block: int, name: str, index: int) -> bytes:
@@ -89,12 +89,12 @@ P_WITHOUT_ROOT = candidate(6, "p", 3, roots=2)
 Q = candidate(6, "q", 2)
 SEVEN = candidate(7, "s", 2)
 BUFFERED = replace(P, held=(nth(6, "p", 5).content,))
-HEARD_OF = Candidate(6, job("p"), Standing.WAITING, held=(nth(6, "p", 3).content,))
-WAITING = Candidate(7, job("s"), Standing.WAITING, UNKNOWN, held=(begin(7, "s", UNKNOWN).content,))
+HEARD_OF = Candidate(6, job("p"), JobStatus.WAITING, held=(nth(6, "p", 3).content,))
+WAITING = Candidate(7, job("s"), JobStatus.WAITING, UNKNOWN, held=(begin(7, "s", UNKNOWN).content,))
 
 
-def standing(of: Candidate, now: Standing) -> Candidate:
-    return replace(of, standing=now)
+def with_status(of: Candidate, now: JobStatus) -> Candidate:
+    return replace(of, status=now)
 
 
 DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
@@ -103,9 +103,9 @@ DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
     (known(P), begin(6, "p", SEALED[5]), Duplicate()),
     (known(BUFFERED), nth(6, "p", 5), Duplicate()),
     (known(HEARD_OF), nth(6, "p", 3), Duplicate()),
-    (known(standing(P, Standing.DROPPED)), nth(6, "p", 2), Duplicate()),
+    (known(with_status(P, JobStatus.DROPPED)), nth(6, "p", 2), Duplicate()),
     (known(WAITING), begin(7, "s", UNKNOWN), Duplicate()),
-    (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 1), Duplicate()),
+    (known(candidate(5, "p", 3, JobStatus.CLOSED)), nth(5, "p", 1), Duplicate()),
     (known(P), nth(6, "p", 2).as_subblock(), Duplicate()),
     (known(BUFFERED), nth(6, "p", 5).as_subblock(), Duplicate()),
     (known(P), later(6, "p", 1, UNKNOWN).as_subblock(), Equivocation()),
@@ -113,7 +113,7 @@ DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
     (known(P), later(6, "p", 1, UNKNOWN), Equivocation()),
     (known(P), first(6, "p", SEALED[5], UNKNOWN), Equivocation()),
     (known(BUFFERED), later(6, "p", 5, UNKNOWN), Equivocation()),
-    (known(standing(P, Standing.FROZEN)), later(6, "p", 2, UNKNOWN), Equivocation()),
+    (known(with_status(P, JobStatus.FROZEN)), later(6, "p", 2, UNKNOWN), Equivocation()),
 ]
 
 LATER: list[tuple[Known, Flashblock, Outcome]] = [
@@ -122,55 +122,55 @@ LATER: list[tuple[Known, Flashblock, Outcome]] = [
     # An empty flashblock has the hash of its predecessor.
     (known(P), later(6, "p", 3, partial(6, "p", 2)), Next()),
     (known(BUFFERED), nth(6, "p", 3), Next()),
-    (known(standing(P, Standing.CLOSED)), nth(6, "p", 3), Next()),  # the tail, late
-    (known(standing(P, Standing.CLOSED), WAITING), nth(6, "p", 3), Next()),
+    (known(with_status(P, JobStatus.CLOSED)), nth(6, "p", 3), Next()),  # the tail, late
+    (known(with_status(P, JobStatus.CLOSED), WAITING), nth(6, "p", 3), Next()),
     (known(P, SEVEN), nth(7, "s", 2), Next()),
-    (known(standing(P, Standing.DROPPED), Q), nth(6, "q", 2), Next()),
-    (known(candidate(5, "x", 1, Standing.ASIDE), P), nth(5, "x", 1), Next()),
+    (known(with_status(P, JobStatus.DROPPED), Q), nth(6, "q", 2), Next()),
+    (known(candidate(5, "x", 1, JobStatus.UNSERVED), P), nth(5, "x", 1), Next()),
     (known(P), nth(6, "p", 3, FlashblockId(6, 1)), BrokenLink(FlashblockId(6, 1))),
     (known(P), nth(6, "p", 3, FlashblockId(6, 3)), BrokenLink(FlashblockId(6, 3))),
     (known(P), nth(6, "p", 3, FlashblockId(5, 2)), BrokenLink(FlashblockId(5, 2))),
     (known(P), nth(6, "p", 4), Gap(3)),
     (known(P), nth(6, "p", 9, FlashblockId(6, 8)), Gap(3)),
     (known(BUFFERED), nth(6, "p", 4), Gap(3)),
-    (known(standing(P, Standing.FROZEN)), nth(6, "p", 3), Gap(3)),
+    (known(with_status(P, JobStatus.FROZEN)), nth(6, "p", 3), Gap(3)),
     (known(P, WAITING), nth(7, "s", 1), Gap(0)),
     (known(P, SEVEN), nth(6, "p", 3), Gap(3)),  # 7 has shown that 6 ended before
-    (known(candidate(5, "x", 1, Standing.ASIDE), P), nth(5, "x", 2), Gap(1)),
+    (known(candidate(5, "x", 1, JobStatus.UNSERVED), P), nth(5, "x", 2), Gap(1)),
     (known(), nth(6, "p", 1), Orphan()),
     (known(P), nth(6, "q", 1), Orphan()),
     (known(P), nth(7, "s", 4), Orphan()),
     (known(HEARD_OF), nth(6, "p", 4), Orphan()),
-    (known(standing(P, Standing.DROPPED), Q), nth(6, "p", 3), DroppedJob()),
-    (known(standing(P, Standing.DROPPED), Q), nth(6, "p", 7), DroppedJob()),
+    (known(with_status(P, JobStatus.DROPPED), Q), nth(6, "p", 3), DroppedJob()),
+    (known(with_status(P, JobStatus.DROPPED), Q), nth(6, "p", 7), DroppedJob()),
     (known(P), nth(5, "x", 3), Old()),
-    (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 3), Old()),
-    (known(candidate(5, "x", 3, Standing.DROPPED)), nth(5, "x", 3), Old()),
+    (known(candidate(5, "p", 3, JobStatus.CLOSED)), nth(5, "p", 3), Old()),
+    (known(candidate(5, "x", 3, JobStatus.DROPPED)), nth(5, "x", 3), Old()),
 ]
 
 FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
     (known(), begin(6, "p", SEALED[5]), FirstOnSealed()),
     (known(), begin(6, "p", SEALED[5], FlashblockId(5, 9)), FirstOnSealed()),
     (known(HEARD_OF), begin(6, "p", SEALED[5]), FirstOnSealed()),  # an orphan's index 0
-    (known(standing(P, Standing.DROPPED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
-    (known(candidate(5, "p", 3, Standing.CLOSED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
+    (known(with_status(P, JobStatus.DROPPED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
+    (known(candidate(5, "p", 3, JobStatus.CLOSED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
     (known(P), begin(7, "s", seal(6, "p", 2)), FirstOnPending(on("p", 2))),
     (known(P), begin(7, "s", seal(6, "p", 1), FlashblockId(6, 1)), FirstOnPending(on("p", 1))),
     (known(P, SEVEN), begin(8, "t", seal(7, "s", 1)), FirstOnPending(on("s", 1))),
     (
-        known(standing(P, Standing.FROZEN)),
+        known(with_status(P, JobStatus.FROZEN)),
         begin(7, "s", seal(6, "p", 2)),
         FirstOnPending(on("p", 2)),
     ),
     (
         # The dropped job was the correct one.
-        known(standing(P, Standing.DROPPED), Q),
+        known(with_status(P, JobStatus.DROPPED), Q),
         begin(7, "s", seal(6, "p", 2)),
         FirstOnPending(on("p", 2)),
     ),
     (
         # The job beside the sealed block was the correct one.
-        known(candidate(5, "x", 2, Standing.ASIDE)),
+        known(candidate(5, "x", 2, JobStatus.UNSERVED)),
         begin(6, "q", seal(5, "x", 1)),
         FirstOnPending(on("x", 1)),
     ),
@@ -188,7 +188,7 @@ FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
         FirstOnUnknown(UNKNOWN, undecided=True),
     ),
     (
-        known(standing(P_WITHOUT_ROOT, Standing.FROZEN)),
+        known(with_status(P_WITHOUT_ROOT, JobStatus.FROZEN)),
         begin(7, "s", UNKNOWN, FlashblockId(6, 2)),
         FirstOnUnknown(UNKNOWN, undecided=True),
     ),
@@ -212,12 +212,16 @@ FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
     ),
     (known(P), begin(6, "q", UNKNOWN), Restart(job("p"), takes_over=False)),
     (known(P, SEVEN), begin(7, "t", UNKNOWN), Restart(job("s"), takes_over=False)),
-    (known(standing(P, Standing.DROPPED), Q), begin(6, "r", SEALED[5]), Restart(job("q"), True)),
+    (
+        known(with_status(P, JobStatus.DROPPED), Q),
+        begin(6, "r", SEALED[5]),
+        Restart(job("q"), True),
+    ),
     # A job that waits for its parent is not served, so there is nothing to restart.
     (known(P, WAITING), begin(7, "t", seal(6, "p", 2)), FirstOnPending(on("p", 2))),
     (known(P), begin(5, "x", SEALED[4]), Competing()),
     (known(), begin(3, "x", SEALED[2]), Competing()),
-    (known(candidate(4, "x", 2, Standing.ASIDE)), begin(5, "y", seal(4, "x", 1)), Competing()),
+    (known(candidate(4, "x", 2, JobStatus.UNSERVED)), begin(5, "y", seal(4, "x", 1)), Competing()),
     (known(), begin(5, "x", UNKNOWN), Old()),
     (known(), begin(2, "x", hash_of("sealed 1")), Old()),  # its parent is no longer retained
     (known(), begin(0, "x", SEALED[5]), Old()),
@@ -242,7 +246,7 @@ def test_every_outcome_has_its_rows() -> None:
 
 def test_a_known_payload_id_never_restarts() -> None:
     """Two feeds with different jobs of one height do not replace each other with every message."""
-    both = known(standing(P, Standing.DROPPED), Q)
+    both = known(with_status(P, JobStatus.DROPPED), Q)
     for message in (begin(6, "p", SEALED[5]), begin(6, "q", SEALED[5])):
         assert classify(message, both) == Duplicate()
     for message in (first(6, "p", SEALED[5], UNKNOWN), first(6, "q", SEALED[5], UNKNOWN)):

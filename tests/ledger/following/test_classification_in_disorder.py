@@ -21,12 +21,12 @@ from foreblock.ledger.following.classification import (
     FirstOnSealed,
     FirstOnUnknown,
     FlashblockRef,
+    JobStatus,
     Known,
     KnownStep,
     Next,
     Old,
     Restart,
-    Standing,
     TooFar,
     classify,
 )
@@ -68,7 +68,7 @@ class Follower:
 
     def known(self) -> Known:
         heard_of = {
-            (block, payload_id): Candidate(block, payload_id, Standing.WAITING)
+            (block, payload_id): Candidate(block, payload_id, JobStatus.WAITING)
             for block in range(self.latest, self.latest + 5)
             for payload_id in self.buffered.jobs(block)
         }
@@ -105,7 +105,7 @@ class Follower:
     def begin(self, message: Flashblock) -> None:
         assert message.base is not None
         key = (message.block_number, message.payload_id)
-        self.jobs[key] = Candidate(*key, Standing.OPEN, message.base.parent_hash)
+        self.jobs[key] = Candidate(*key, JobStatus.OPEN, message.base.parent_hash)
         self.extend(message)
 
     def extend(self, message: Flashblock) -> None:
@@ -123,13 +123,13 @@ class Follower:
     def drop_from(self, block: int) -> None:
         for key, candidate in self.jobs.items():
             if candidate.block >= block:
-                self.jobs[key] = replace(candidate, standing=Standing.DROPPED)
+                self.jobs[key] = replace(candidate, status=JobStatus.DROPPED)
 
     def try_dropped(self, block: int) -> bool:
         """Execute buffered messages of dropped jobs, in case one of the jobs was correct."""
         found = False
         for key, candidate in list(self.jobs.items()):
-            if candidate.block == block and candidate.standing is Standing.DROPPED:
+            if candidate.block == block and candidate.status is JobStatus.DROPPED:
                 while more := take(self.buffered, *key, len(self.jobs[key].prefix)):
                     self.extend(more[0])
                     found = True
@@ -217,5 +217,5 @@ def test_every_order_ends_in_the_chain_that_was_built(built: Delivery) -> None:
         and candidate.payload_id == job(f"{candidate.block}p")
     ]
     assert len(served) == 1
-    if served[0].standing is Standing.OPEN:
+    if served[0].status is JobStatus.OPEN:
         assert tuple(step.content.receipts_root for step in served[0].prefix) == built.last

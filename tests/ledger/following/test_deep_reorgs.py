@@ -55,7 +55,7 @@ def test_a_branch_below_the_kept_nodes_is_followed(
     if at_once:
         following.follower.canonical(theirs[0], theirs[1:])
         assert following.commits == commits + 1, "readers see one chain or the other"
-        following.settle()
+        following.run_until_idle()
     else:
         following.canonical(*theirs)
     check(truth, following)

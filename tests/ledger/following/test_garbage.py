@@ -112,10 +112,10 @@ def test_true_messages_are_followed_among_mutated_ones(tmp_path: Path, seed: int
                 following.receive(mutated(message, chance), feed="b")
             following.receive(message)
             if chance.random() < 0.5:
-                following.settle()
+                following.run_until_idle()
             for number in range(1, following.latest + 1):
                 assert following.sealed(number) == truth.headers[number].hash
-    following.settle()
+    following.run_until_idle()
     assert following.latest == BLOCKS - 1
     truth.close()
 

@@ -54,7 +54,7 @@ def test_any_order_and_duplication_of_a_job_ends_in_the_same_partials(
         for index in order:
             following.receive(job.messages[index])
             if worked:
-                following.settle()
+                following.run_until_idle()
         with following.store.view() as view:
             found = []
             for index in range(len(PLAN)):
@@ -84,12 +84,12 @@ def test_states_are_what_the_transactions_make_of_the_parent_through_every_switc
         following.receive(*first.messages[:5], stray.messages[0])
         following.receive(other.messages[4], other.messages[5], *second.messages)
         check_states(tmp_path / "a", following, (first, other, stray, second))
-        following.settle()
+        following.run_until_idle()
         assert following.latest == 1
         check_states(tmp_path / "b", following, (first, other, stray, second))
         following.receive(*third.messages[:3])
         check_states(tmp_path / "c", following, (other, second, third))
-        following.settle()
+        following.run_until_idle()
         following.reopen()
         check_states(tmp_path / "d", following, (other, second, third))
         following.receive(*third.messages[3:])
@@ -136,7 +136,7 @@ def test_stacked_block_is_proven_after_a_kill() -> None:
         assert following.latest == 0
         following.reopen()
         assert following.pending == (2, 1)
-        following.settle()
+        following.run_until_idle()
         assert (following.latest, following.pending) == (1, (2, 1))
         following.hear(second.messages[2])
         assert following.pending == (2, 2)

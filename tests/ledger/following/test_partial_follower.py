@@ -182,7 +182,7 @@ def test_a_reorganisation_above_the_anchor(tmp_path: Path, truth: Truth) -> None
         if not wanted:
             break
         partial.prove(wanted, ANCHOR)
-    partial.settle()
+    partial.run_until_idle()
     assert partial.latest == truth.latest.number
     assert partial.counted("Reorg") == 1
     _compare_blocks(partial, truth, ANCHOR + 2)

@@ -97,7 +97,7 @@ def test_roots_need_nothing_but_what_was_learned(behind: Behind) -> None:
     assert behind.compute_all() == [3, 4, 5, 6, 7]
     assert behind.asked == [], "the nodes came with the state"
     assert behind.compute_all() == []
-    behind.partial.settle()
+    behind.partial.run_until_idle()
     with behind.partial.store.view() as view:
         assert view.heads.nodes == 7
 
@@ -168,7 +168,7 @@ def test_a_chain_that_turned_is_computed_anew(behind: Behind) -> None:
         if not wanted:
             break
         behind.partial.prove(wanted, ANCHOR)
-    behind.partial.settle()
+    behind.partial.run_until_idle()
     assert behind.compute_all() == [5, 6, 7]
     assert behind.roots.due() is None
     gone = stale.header.replace(number=9)
@@ -191,7 +191,7 @@ def test_it_goes_on_where_it_was_after_a_restart(behind: Behind) -> None:
     behind.truth.grow(3, "after")
     behind.follow()
     behind.compute_all()
-    behind.partial.settle()
+    behind.partial.run_until_idle()
     behind.partial.reopen()
     behind.roots = RootsBehind(behind.partial.store, behind.truth.profile)
     behind.truth.grow(2, "later")

@@ -385,7 +385,7 @@ class TestPartialState:
             partial.receive(subblock(message), feed="b")
         assert partial.counted("Wanting") == 1, "the first message, once"
         partial.learn()
-        partial.settle()
+        partial.run_until_idle()
         assert partial.pending == (job.number, 3)
         assert partial.counted("Applied") == len(job.messages)
         assert len(partial.follower.buffered) == 0

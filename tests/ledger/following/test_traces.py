@@ -35,7 +35,7 @@ def test_folding_draws_no_number(truth: Truth, following: Following) -> None:
     following.hear(*first.messages)
     following.receive(second.messages[0])
     commit = following.commit
-    following.settle()
+    following.run_until_idle()
     with following.store.view() as view:
         assert view.heads.folded == 1
     assert following.commit == commit
@@ -48,7 +48,7 @@ def test_first_index_is_stacked_while_the_root_below_is_computed_and_keeps_its_n
     following.receive(*first.messages, second.messages[0])
     assert (following.latest, following.pending) == (0, (2, 0))
     number = following.partial(second.messages[0])
-    following.settle()
+    following.run_until_idle()
     assert (following.latest, following.pending) == (1, (2, 0))
     assert following.partial(second.messages[0]) == number
     assert following.sealed(1) == first.blocks[-1].hash

@@ -198,7 +198,7 @@ def follow(
         if chance.random() < weather.killed:
             following.reopen()
             looker.check()
-    following.settle()
+    following.run_until_idle()
     looker.check()
     return following, truth
 
@@ -260,7 +260,7 @@ def test_sequencer_that_gives_up_sealed_blocks_is_followed(tmp_path: Path, seed:
                 if following.follower.next_due_ns == 0:
                     following.follower.tick()
         truth.seal(job)
-    following.settle()
+    following.run_until_idle()
     assert following.latest == truth.latest.number - 1
     for number in range(1, following.latest + 1):
         assert following.sealed(number) == truth.headers[number].hash

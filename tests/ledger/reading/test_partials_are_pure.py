@@ -224,7 +224,7 @@ def test_partials_are_what_their_transactions_make_of_the_parent(
             chain.seal(chain.deposit())
             watcher.committed()
             watcher.check_unchanged()
-        chain.settle()
+        chain.run_until_idle()
         watcher.check_unchanged()
         chain.store.close()
         watcher.reference.store.close()

@@ -89,6 +89,6 @@ def test_a_transaction_of_a_block_that_is_not_sealed_yet_is_found_below_pending(
     assert found(following, first.messages[1]) == (end, 1, PreconfirmedBlock)
     pending = second.messages[1].diff.block_hash
     assert found(following, second.messages[1]) == (pending, 1, PreconfirmedBlock)
-    following.settle()
+    following.run_until_idle()
     assert found(following, first.messages[1]) == (sealed.hash, 1, SealedBlock)
     assert found(following, second.messages[1]) == (pending, 1, PreconfirmedBlock)

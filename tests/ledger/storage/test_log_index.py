@@ -122,7 +122,7 @@ def test_what_is_found_is_what_a_scan_finds(steps: list[object]) -> None:
                 chain.reopen()
                 indexing = LogIndexing(chain.store)
     check(chain.store)
-    chain.settle()
+    chain.run_until_idle()
     check(chain.store)
     chain.store.close()
     shutil.rmtree(folder)

@@ -38,9 +38,9 @@ def grow(chain: Chain, blocks: int) -> None:
         chain.add(chain.signed(), chain.signed(1))
         chain.add()
         chain.seal(chain.deposit())
-        chain.settle()
+        chain.run_until_idle()
     chain.add()
-    chain.settle()
+    chain.run_until_idle()
 
 
 def present(view: View, *keys: bytes) -> list[bool]:
@@ -127,7 +127,7 @@ def test_pruning_goes_on_after_a_restart_and_with_another_retention(tmp_path: Pa
     chain.reopen()
     for _ in range(8):
         chain.add()
-        chain.settle()
+        chain.run_until_idle()
     with chain.store.view() as view:
         lowest, _ = view.rows(partial_rows.positions_prefix(), 1)[0]
         assert partial_rows.position_of_key(lowest) == (chain.writer.latest.number - 1, 0)

@@ -48,7 +48,7 @@ def grow(chain: Chain, blocks: int) -> None:
     for number in range(blocks):
         chain.add(chain.write(SCRIBE, 1, number))
         chain.seal(chain.deposit())
-        chain.settle()
+        chain.run_until_idle()
 
 
 def rewind(chain: Chain, block: int) -> None:

@@ -103,7 +103,7 @@ class Delayed(Executor):
         self.waiting.clear()
 
 
-def settle(chain: Chain, indexing: AddressIndexing, thread: Delayed) -> None:
+def index_all(chain: Chain, indexing: AddressIndexing, thread: Delayed) -> None:
     """Take turns until no work is due."""
     while indexing.turn(chain.writer.latest.number) or thread.waiting:
         thread.tell()
@@ -143,14 +143,14 @@ def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
             case "tell":
                 thread.tell()
             case "all turns":
-                settle(chain, indexing, thread)
+                index_all(chain, indexing, thread)
                 check(chain)
             case _:
                 chain.reopen()
                 thread = Delayed()
                 indexing = AddressIndexing(chain.store, thread)
     check(chain)
-    settle(chain, AddressIndexing(chain.store, thread), thread)
+    index_all(chain, AddressIndexing(chain.store, thread), thread)
     check(chain)
     with chain.store.view() as view:
         behind = chain.writer.latest.number + 1 - ADDRESSES.read(view).end
@@ -318,7 +318,7 @@ def test_turns_draw_no_number(chain: Chain) -> None:
 
 def test_a_store_without_the_index_is_left_alone(chain: Chain) -> None:
     grow(chain, [0])
-    chain.settle()
+    chain.run_until_idle()
     chain.rewind(1)
     with chain.store.view() as view:
         assert not ADDRESSES.exists(view)

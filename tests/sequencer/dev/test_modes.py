@@ -180,7 +180,7 @@ def test_modes_are_switched_while_it_runs(tmp_path: Path) -> None:
 def test_what_waits_is_mined_when_automine_is_switched_on(manual: DevChain) -> None:
     manual.submit(send(ALICE, 0))
     manual.execute(SetMining("automine"))
-    manual.settle()
+    manual.run_until_idle()
     assert manual.latest_balance(NOBODY) == 1
 
 

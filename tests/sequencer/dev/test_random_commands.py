@@ -169,9 +169,9 @@ class Follow:
         for message in self.chain.published[self.heard :]:
             self.follower.receive(message, "feed")
         self.heard = len(self.chain.published)
-        self.settle()
+        self.run_until_idle()
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         while self.follower.next_due_ns == 0:
             self.follower.tick()
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
@@ -182,7 +182,7 @@ class Follow:
         self.follower.canonical(first, later)
         for block in later:
             self.follower.canonical(block)
-        self.settle()
+        self.run_until_idle()
         with self.store.view() as view:
             for block in (first, *later):
                 sealed = view.sealed(block.header.number)
@@ -237,7 +237,7 @@ class Trial:
 
     def do_mode(self, mining: str, also_clock: bool) -> None:
         self.execute(SetMining(mining, None, mining == "automine" and also_clock))  # type: ignore[arg-type]
-        self.chain.settle()
+        self.chain.run_until_idle()
 
     def do_interval(self, milliseconds: int) -> None:
         self.execute(SetFlashblockInterval(milliseconds))

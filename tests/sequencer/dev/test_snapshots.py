@@ -197,7 +197,7 @@ def test_what_an_old_snapshot_needs_is_kept(tmp_path: Path) -> None:
     snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
     for nonce in range(1, 40):
         chain.submit(send(ALICE, nonce))
-        chain.settle()
+        chain.run_until_idle()
     chain.kill()
     chain.open()
     for nonce in range(40, 400):
@@ -225,9 +225,9 @@ def test_what_is_given_up_at_the_same_height_is_forgotten(
     before = everything(auto)
     for turn in range(60):
         auto.submit(*(send(BOB, nonce, value=turn + 1) for nonce in range(3)))
-        auto.settle()
+        auto.run_until_idle()
         assert auto.execute(Revert(kept))
-        auto.settle()
+        auto.run_until_idle()
         assert everything(auto) == before
         kept = auto.execute(TakeSnapshot())
         with auto.store.view() as view:

@@ -91,7 +91,7 @@ def test_a_transaction_can_run_at_once_after_an_edit(auto: DevChain) -> None:
     auto.submit(send(ALICE, 5))
     assert auto.sealed() == []
     auto.execute(SetAccount(ALICE.address, nonce=5))
-    auto.settle()
+    auto.run_until_idle()
     assert len(auto.sealed()) == 1
     check_roots(auto)
 

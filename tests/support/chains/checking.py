@@ -83,10 +83,10 @@ class DevFollower:
             assert isinstance(message, Flashblock)
             assert message == each, "the wire keeps all of it"
             self.follower.receive(message, "a")
-            self.settle()
+            self.run_until_idle()
         self.heard = len(self.chain.published)
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Do all due work."""
         while self.follower.next_due_ns == 0:
             self.follower.tick()

@@ -132,7 +132,7 @@ class DevChain:
             FeedSink(self.publish, self.contradict, self.struck.append),
             self.load,
         )
-        self.settle()
+        self.run_until_idle()
 
     def publish(self, flashblock: Flashblock) -> None:
         """Called with each committed flashblock."""
@@ -148,7 +148,7 @@ class DevChain:
         gc.collect()  # views are freed with their holders, which form reference cycles
         self.store.close()
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Do all due work, including work behind the head."""
         while self._is_due or self.sequencer.is_behind:
             self.sequencer.tick()
@@ -171,7 +171,7 @@ class DevChain:
         """Advance time without doing any work, as on a suspended machine; then continue."""
         before = len(self.published)
         self.clock.advance(milliseconds * MS)
-        self.settle()
+        self.run_until_idle()
         return self.published[before:]
 
     def submit(self, *transactions: Transaction) -> None:

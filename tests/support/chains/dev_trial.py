@@ -74,7 +74,7 @@ class Trial(HeldChain):
         number = self.life.chain.sequencer.builder.block.number
         job = self.life.names.job(number)
         getattr(self, f"do_{name}")(*arguments)
-        self.life.settle()
+        self.life.run_until_idle()
         if name not in {"revert", "reset", "rollback", "set_head", "reorg", "reorg_back"}:
             self.life.names.apply(self.life.chain.published)
             begun_anew = self.life.names.job(number) not in {job, b""}

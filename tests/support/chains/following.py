@@ -170,7 +170,7 @@ class Truth:
         """Drop the blocks above this one."""
         batch = self.store.batch()
         batch.rewind(number)
-        batch.settle()
+        batch.fold_all()
         self.store.commit(batch)
         del self.headers[number + 1 :]
 
@@ -283,7 +283,7 @@ class Following:
             self.follower.receive(message, feed)
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Do all the work behind the head."""
         while self.follower.next_due_ns == 0 or self.store.maintain(1000):
             self.follower.tick()
@@ -293,13 +293,13 @@ class Following:
         """Receive messages one by one, and do the work behind the head after each."""
         for message in messages:
             self.receive(message, feed=feed)
-            self.settle()
+            self.run_until_idle()
 
     def canonical(self, *blocks: Block) -> None:
         """Receive sealed blocks, and do the work behind the head."""
         for block in blocks:
             self.follower.canonical(block)
-            self.settle()
+            self.run_until_idle()
 
     @property
     def latest(self) -> int:

@@ -77,9 +77,9 @@ class DevLife:
         """The result, or the error object."""
         return self.client.ask(method, *params)
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Do due work, so that every executable transaction is in a flashblock."""
-        self.chain.settle()
+        self.chain.run_until_idle()
         if self.chain.sequencer.mining.state.mining != "automine":
             self.chain.execute(CloseFlashblock())
 
@@ -109,7 +109,7 @@ class DevLife:
             follower.canonical(sealed[0], sealed[1:])
             for block in sealed[1:]:
                 follower.canonical(block)
-            self.follower.settle()
+            self.follower.run_until_idle()
         elif not {"Old", "TooFar"} & follower.counters.keys():
             assert self.follower.heads == heads(self.chain.store)
         else:
@@ -273,7 +273,7 @@ class HeldChain:
 
     def finish(self) -> None:
         """Apply sealed blocks to the model, and check everything."""
-        self.life.settle()
+        self.life.run_until_idle()
         self.take_sealed()
         self.model.run()
         self.life.poll_subscribers()

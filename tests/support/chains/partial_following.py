@@ -52,7 +52,7 @@ class PartialFollowing(Following):
         for message in messages:
             self.receive(message, feed=feed)
             self.learn()
-            self.settle()
+            self.run_until_idle()
 
     def learn(self) -> None:
         """Learn until no waiting message needs more state."""
@@ -74,7 +74,7 @@ class PartialFollowing(Following):
                     break
                 self.prove(wanted)
             self.learn()
-            self.settle()
+            self.run_until_idle()
 
     def prove(self, wanted: MissingState, at: int | None = None) -> None:
         """Prove keys against the state root of any block executed here."""

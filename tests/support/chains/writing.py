@@ -224,7 +224,7 @@ class Chain:
         self.store.commit(batch)
         self.resume_block()
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Do all the work behind the head."""
         while self.writer.follow_up() or self.store.maintain(1000):
             pass

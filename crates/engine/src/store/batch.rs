@@ -25,7 +25,7 @@ use crate::trie::NodeWrites;
 pub struct Batch {
     pub(super) made_at: u64,
     pub(super) last: u64,
-    pub(super) settle: bool,
+    pub(super) fold_all: bool,
     pub(super) steps: Vec<Step>,
     /// The number of steps that were read from the log; `None` for a batch created here.
     pub(super) read: Option<usize>,
@@ -167,7 +167,7 @@ impl NewState {
 
 impl Batch {
     pub(super) fn new(made_at: u64) -> Self {
-        Self { made_at, last: made_at, settle: false, steps: Vec::new(), read: None }
+        Self { made_at, last: made_at, fold_all: false, steps: Vec::new(), read: None }
     }
 
     /// The commit number before this batch.
@@ -389,7 +389,7 @@ impl Batch {
 
     /// Folds everything and writes all nodes in the same commit. For imports, where no flashblock
     /// is waiting.
-    pub fn settle(&mut self) {
-        self.settle = true;
+    pub fn fold_all(&mut self) {
+        self.fold_all = true;
     }
 }

@@ -129,7 +129,7 @@ impl BranchTrie {
     /// # Errors
     ///
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or any error from reading the store.
-    pub(crate) fn settled(
+    pub(crate) fn root_and_nodes(
         state: &State,
         root: Option<B256>,
         watch: &mut Watch,

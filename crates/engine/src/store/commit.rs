@@ -148,8 +148,8 @@ impl Store {
         }
         let (mut heads, floors) = (applying.heads, applying.floors);
         heads.commit = batch.last;
-        if batch.settle {
-            maintain::settle(&self.tables, txn, &mut heads, layers)?;
+        if batch.fold_all {
+            maintain::fold_all(&self.tables, txn, &mut heads, layers)?;
         }
         self.tables.put_heads(txn, &heads)?;
         if floors != known_floors {

@@ -82,7 +82,7 @@ impl Store {
 }
 
 /// Clears, folds and writes nodes without a limit, inside a commit.
-pub(super) fn settle(
+pub(super) fn fold_all(
     tables: &Tables,
     txn: &mut RwTxn,
     heads: &mut Heads,

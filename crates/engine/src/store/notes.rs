@@ -20,7 +20,7 @@ impl Store {
     /// `StaleBatch`, or a store read error.
     pub(super) fn base_of_note(&self, batch: &Batch) -> Result<Option<Heads>> {
         let is_note = |step: &Step| matches!(step, Step::Note(note) if note.len() <= MAX_NOTE);
-        if batch.settle || batch.read.is_some() || !batch.steps.iter().all(is_note) {
+        if batch.fold_all || batch.read.is_some() || !batch.steps.iter().all(is_note) {
             return Ok(None);
         }
         let (base, is_logged) = self.stored_heads()?;

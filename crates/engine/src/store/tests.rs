@@ -122,7 +122,7 @@ fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
 fn no_state_goes_that_nodes_are_still_to_be_computed_from() {
     let mut history = History::new(Retention { states: Some(4), partials: 3, nodes: 2 });
     let touch = |who, what| vec![Touch { who, what, slot: 0, value: 0 }];
-    let append = |touches| Action::Append { touches, settle: false };
+    let append = |touches| Action::Append { touches, folds: false };
     let changed = [touch(0, What::Balance), touch(1, What::Slot)].concat();
     let seal = || Action::Seal { pick: 0, and_extend: false };
     for action in [

@@ -60,7 +60,7 @@ impl Recording {
     ///
     /// `DeadlineExceeded`, `MissingNode`, `StoreDamaged`, or an error from reading the store.
     pub fn new(state: State, root: Option<B256>, limits: Limits) -> Result<Self> {
-        let (root, nodes) = BranchTrie::settled(&state, root, &mut Watch::new(limits))?;
+        let (root, nodes) = BranchTrie::root_and_nodes(&state, root, &mut Watch::new(limits))?;
         let nodes = Arc::new(RecordedNodes { root, nodes, seen: Mutex::default() });
         Ok(Self { state, nodes, reads: Arc::default() })
     }

@@ -149,7 +149,7 @@ class BlockRun:
         else:
             writer.name_at_distance(self.builder, self.latest.number)
         if self._sealed >= LONG:
-            self.builder.batch.settle()
+            self.builder.batch.fold_all()
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
         if not self._trie_goes_on or self._sealed >= LONG:

@@ -18,13 +18,13 @@ from foreblock.ledger.following.classification import (
     FirstOnUnknown,
     FirstUnproven,
     FlashblockRef,
+    JobStatus,
     Known,
     Outcome,
     Restart,
-    Standing,
     classify,
 )
-from foreblock.ledger.following.growth import Growth, Lookahead
+from foreblock.ledger.following.growth import Growth, StatePrefetch
 from foreblock.ledger.following.jobs import Job, StepRef
 from foreblock.ledger.following.missing_state import RetryBudget
 from foreblock.ledger.following.plan import (
@@ -63,7 +63,7 @@ class ChainParts(NamedTuple):
     sealing: Sealing
     growth: Growth
     prober: Prober
-    ahead: Lookahead
+    prefetch: StatePrefetch
 
 
 class Actions:
@@ -79,7 +79,7 @@ class Actions:
         depth: int,
     ) -> None:
         """`count` counts a verdict, and returns whether something was executed."""
-        self._chain, self._sealing, self._growth, self._prober, self._ahead = parts
+        self._chain, self._sealing, self._growth, self._prober, self._prefetch = parts
         self._buffered, self._rounds, self._changed = waiting
         self._count: Final = count
         self._tally: Final = tally
@@ -189,7 +189,7 @@ class Actions:
         for received in self._buffered:
             if received.message.block_number <= latest:
                 job = jobs.get(*received.job)
-                if job is None or job.standing is not Standing.ASIDE:
+                if job is None or job.status is not JobStatus.UNSERVED:
                     self._buffered.remove(received)
 
     def _buffer(self, received: Received, *, revisits: bool) -> bool:
@@ -207,7 +207,7 @@ class Actions:
             return self._count_or_wait(received, self._prober.probe(job, [received]))
         verdict = self._growth.extend(job, received)
         if isinstance(verdict, Wanting):
-            self._ahead.look_beyond(received)
+            self._prefetch.prefetch_after(received)
             return self._count_or_wait(received, verdict)
         if self._count(received, verdict):
             if any(self._prober.firsts_at(job.block + 1)):
@@ -265,8 +265,8 @@ class Actions:
             if not isinstance(outcome, FirstOnUnknown) and not stands_aside:
                 return self.act(received, outcome)
         tip = self._chain.jobs.served(below)
-        if tip is not None and tip.standing is Standing.OPEN:
-            tip.standing = Standing.CLOSED
+        if tip is not None and tip.status is JobStatus.OPEN:
+            tip.status = JobStatus.CLOSED
         self._buffered.keep(received)
         return False
 
@@ -274,7 +274,7 @@ class Actions:
         """Execute the first message of a job beside a sealed block."""
         message, jobs = received.message, self._chain.jobs
         assert message.base is not None, "a block begins with its base"
-        job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
+        job = Job(*received.job, JobStatus.UNSERVED, message.base.parent_hash, received.feed)
         jobs.add(job)
         self._changed.add(job.block)
         if self._count_or_wait(received, self._prober.probe(job, [received])):

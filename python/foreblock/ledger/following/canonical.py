@@ -125,13 +125,13 @@ class Canonical:
         """Seal a block whose parent is sealed: what is wrong, and the hash of the last sealed."""
         number, chain = block.header.number, self._chain
         if self._is_known(block):
-            chain.settle(number)
+            chain.confirm(number)
             return None, block.hash
         if self._find_job_sealing_as(number, block.hash):
             ours = chain.step_sealing_as(number, block.hash)
             if ours is not None and isinstance(self._sealing.seal(ours), Applied):
                 self._chain.count("SealedByCanonical")
-                chain.settle(number)
+                chain.confirm(number)
                 return None, block.hash
         return self._append(block)
 
@@ -169,7 +169,7 @@ class Canonical:
         self._sealing.append(verifier, verified, fork)
         self._chain.count("SealForeign")
         last = verified[-1].block
-        chain.settle(last.header.number)
+        chain.confirm(last.header.number)
         if error is not None:
             chain.flush()  # the verifier has seen parts of another block
         return error, last.hash

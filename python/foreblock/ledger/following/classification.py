@@ -25,18 +25,18 @@ from foreblock.types import Content, Flashblock, FlashblockId
 DEFAULT_DEPTH: Final = 4
 
 
-class Standing(Enum):
-    """The standing of a job."""
+class JobStatus(Enum):
+    """The status of a build job."""
 
     WAITING = auto()  # nothing of it is executed: index 0 or the parent is missing
     OPEN = auto()  # served, and growing
     FROZEN = auto()  # served up to its last good flashblock; the next one was refused
     CLOSED = auto()  # served or sealed; its successor began where more of it is missing
     DROPPED = auto()  # lost to another job of its height
-    ASIDE = auto()  # executed beside a sealed block of its height, and not served
+    UNSERVED = auto()  # executed beside a sealed block of its height, and not served
 
 
-SERVED: Final = frozenset({Standing.OPEN, Standing.FROZEN, Standing.CLOSED})
+SERVED: Final = frozenset({JobStatus.OPEN, JobStatus.FROZEN, JobStatus.CLOSED})
 
 
 class KnownStep(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Candidate(Struct, frozen=True):
 
     block: int
     payload_id: bytes
-    standing: Standing
+    status: JobStatus
     parent_hash: bytes | None = None  # of the sealed parent; none while index 0 is missing
     prefix: tuple[KnownStep, ...] = ()  # what is executed, from index 0 on without a gap
     # Messages that are kept and not executed: buffered, alternates, refused.
@@ -91,7 +91,7 @@ class Known(Struct, frozen=True):
         if block <= self.latest_number:
             return None
         for candidate in self.candidates:
-            if candidate.block == block and candidate.prefix and candidate.standing in SERVED:
+            if candidate.block == block and candidate.prefix and candidate.status in SERVED:
                 return candidate
         return None
 
@@ -132,7 +132,7 @@ class FirstOnSealed(Struct, frozen=True):
 class FirstOnPending(Struct, frozen=True):
     """It begins a block and proves that the one before ended at this partial: seal that.
 
-    The partial may be of a job that was dropped or stands aside; then that one was right.
+    The partial may be of a job that was dropped or is not served; then that one was right.
     """
 
     parent: FlashblockRef
@@ -169,7 +169,7 @@ class Restart(Struct, frozen=True):
 
 
 class Competing(Struct, frozen=True):
-    """A new job for a sealed height, on a known parent: execute it aside, do not serve it."""
+    """A new job for a sealed height, on a known parent: execute it, do not serve it."""
 
 
 class Gap(Struct, frozen=True):
@@ -273,7 +273,7 @@ def _classify_unproven(
     named = message.previous
     if named is not None and (named.block_number, named.index) > (below.block, last):
         return FirstOnUnknown(parent_hash, missing=named)
-    follows = named == FlashblockId(below.block, last) and below.standing is Standing.OPEN
+    follows = named == FlashblockId(below.block, last) and below.status is JobStatus.OPEN
     if follows and below.prefix[last].seals_as is None:
         return FirstUnproven(FlashblockRef(below.payload_id, last))
     undecided = any(step.seals_as is None for step in below.prefix)
@@ -282,17 +282,17 @@ def _classify_unproven(
 
 def _classify_later(message: Flashblock, job: Candidate | None, known: Known) -> Outcome:
     """An index above 0 that was not known."""
-    aside = job is not None and job.standing is Standing.ASIDE
-    if message.block_number <= known.latest_number and not aside:
+    unserved = job is not None and job.status is JobStatus.UNSERVED
+    if message.block_number <= known.latest_number and not unserved:
         return Old()
     if job is None or not job.at(0):
         return Orphan()
-    if job.standing is Standing.DROPPED:
+    if job.status is JobStatus.DROPPED:
         return DroppedJob()
     expected = len(job.prefix)
     # What stands on the job says that it has ended; only the parent's hash can contradict.
-    ended = not aside and known.served(job.block + 1) is not None
-    joins = job.standing not in {Standing.WAITING, Standing.FROZEN} and not ended
+    ended = not unserved and known.served(job.block + 1) is not None
+    joins = job.status not in {JobStatus.WAITING, JobStatus.FROZEN} and not ended
     if message.index > expected or not joins:
         return Gap(expected)
     if message.previous not in {None, FlashblockId(job.block, expected - 1)}:

@@ -35,7 +35,7 @@ from foreblock.ledger.following.classification import (
     Restart,
     TooFar,
 )
-from foreblock.ledger.following.growth import Growth, Lookahead
+from foreblock.ledger.following.growth import Growth, StatePrefetch
 from foreblock.ledger.following.jobs import Jobs, bodies_named, read_jobs
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.missing_state import MissingState, RetryBudget
@@ -88,7 +88,7 @@ class Follower:
         self._is_broken = False  # what is in memory differs from the store
         self._requested: bytes | None = None
         self._rounds: Final = RetryBudget()
-        self._looks_ahead = True
+        self._prefetches = True
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
         self.chain: ServedChain
@@ -143,9 +143,9 @@ class Follower:
         """Take trie nodes that the root of a block needs, for when it comes again."""
         self._canonical.fill(block_hash, nodes)
 
-    def look_ahead(self, *, is_on: bool) -> None:
-        """True if messages behind one that waits for state are tried meanwhile."""
-        self._looks_ahead = self._ahead.is_on = is_on
+    def prefetch_state(self, *, is_on: bool) -> None:
+        """Try messages behind one that waits for state meanwhile, to fetch theirs, or do not."""
+        self._prefetches = self._prefetch.is_on = is_on
 
     def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:
         """The transactions of each job that may be the block of this hash."""
@@ -196,7 +196,7 @@ class Follower:
         if self._actions.act(received, outcome):
             self._changed.add(received.message.block_number)
         elif self.chain.is_partial and not isinstance(outcome, Next) and received in self.buffered:
-            self._ahead.try_ahead([received])
+            self._prefetch.prefetch([received])
         self._finish()
         base = received.message.base
         if base is not None and isinstance(outcome, TooFar | Restart | FirstOnUnknown):
@@ -267,9 +267,9 @@ class Follower:
         self._sealing = sealing = Sealing(chain)
         self._growth = growth = Growth(chain, sealing)
         self._prober = prober = Prober(chain, growth, self.buffered, self._count)
-        self._ahead = Lookahead(chain, self.buffered, is_on=self._looks_ahead)
+        self._prefetch = StatePrefetch(chain, self.buffered, is_on=self._prefetches)
         self._actions = Actions(
-            ChainParts(chain, sealing, growth, prober, self._ahead),
+            ChainParts(chain, sealing, growth, prober, self._prefetch),
             WaitingMessages(self.buffered, self._rounds, self._changed),
             self._count,
             self._tally,

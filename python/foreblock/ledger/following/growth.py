@@ -4,7 +4,7 @@ A message is executed first and then added to the commit, so a refused one leave
 Classification and canonical blocks decide elsewhere which branch grows.
 
 If the state is known in part, a message that waits for a round trip holds up all after it, and
-each of those would wait for its own round trips in turn. `Lookahead` therefore executes them at
+each of those would wait for its own round trips in turn. `StatePrefetch` therefore executes them at
 once, on the state before them, and what they miss is fetched meanwhile. It is a guess: nothing of
 it is served, and what they still miss is fetched when their turn comes.
 """
@@ -17,7 +17,7 @@ from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState, on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.following.buffer import Buffered, Received
-from foreblock.ledger.following.classification import FlashblockRef, Standing
+from foreblock.ledger.following.classification import FlashblockRef, JobStatus
 from foreblock.ledger.following.jobs import Job, Step, StepRef
 from foreblock.ledger.following.message_execution import check_claims
 from foreblock.ledger.following.sealing import Rebuilt, Sealing, rebuild
@@ -99,7 +99,7 @@ class Growth:
         job = Job(
             message.block_number,
             message.payload_id,
-            Standing.OPEN,
+            JobStatus.OPEN,
             message.base.parent_hash,
             received.feed,
             progress=block,
@@ -135,7 +135,7 @@ class Growth:
             return closed
         if not isinstance(closed, ClosedIndex):
             job.refuse(job.received, received)
-            job.standing = Standing.FROZEN
+            job.status = JobStatus.FROZEN
             self._collect_roots(job)
             job.close()  # it has seen parts of what was refused
             return closed
@@ -192,7 +192,7 @@ class Growth:
         parent = None if stacked_on is None else stacked_on.step.partial
         number = self._chain.store_index(closed, job.partials(), received, parent)
         job.steps.append(Step(received, closed.header, number))
-        job.standing = Standing.OPEN
+        job.status = JobStatus.OPEN
         return number
 
     def _in_progress(self, job: Job) -> BlockInProgress:
@@ -231,25 +231,25 @@ class Growth:
 MOST_AHEAD: Final = 3  # messages after one that waits, which are tried again with it
 
 
-class Lookahead:
-    """Tries the messages that wait for others."""
+class StatePrefetch:
+    """Collects the state that messages are likely to need which wait for others."""
 
     def __init__(self, chain: ServedChain, buffered: Buffered, *, is_on: bool = True) -> None:
         self.is_on = is_on
         self._chain: Final = chain
         self._buffered: Final = buffered
 
-    def try_ahead(self, messages: Sequence[Received]) -> None:
+    def prefetch(self, messages: Sequence[Received]) -> None:
         """Try messages on the newest block, if state is known in part."""
         if not self.is_on or not self._chain.is_partial or not messages:
             return
         served = self._chain.jobs.above(self._chain.latest.number)
         if served and served[-1].progress is not None:
-            self._chain.runs.look_ahead(served[-1].progress, messages)
+            self._chain.runs.collect_wanted(served[-1].progress, messages)
 
-    def look_beyond(self, received: Received) -> None:
+    def prefetch_after(self, received: Received) -> None:
         """Try those after one that waits for state, which may have learned some of its own."""
         index = received.message.index
         after = [each for each in self._buffered if each.job == received.job]
         after = [each for each in after if index < each.message.index <= index + MOST_AHEAD]
-        self.try_ahead(after)
+        self.prefetch(after)

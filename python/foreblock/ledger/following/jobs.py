@@ -26,9 +26,9 @@ from foreblock.ledger.following.classification import (
     SERVED,
     Candidate,
     FlashblockRef,
+    JobStatus,
     Known,
     KnownStep,
-    Standing,
 )
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
@@ -62,7 +62,7 @@ class Job(Struct):
 
     block: int
     payload_id: bytes
-    standing: Standing
+    status: JobStatus
     parent_hash: bytes
     feed: str  # that its first message came from
     # The partial it stands on while its parent is not proven.
@@ -85,7 +85,7 @@ class Job(Struct):
     @property
     def is_served(self) -> bool:
         """True if its block is the one of its height, sealed or not."""
-        return self.standing in SERVED
+        return self.status in SERVED
 
     @property
     def last_diff(self) -> Diff | None:
@@ -119,7 +119,7 @@ class Job(Struct):
     def lose_partials(self) -> None:
         """Become a dropped job without stored steps, which may be executed again."""
         self.close()
-        self.standing = Standing.DROPPED
+        self.status = JobStatus.DROPPED
         for step in self.steps:
             step.partial = None
 
@@ -132,7 +132,7 @@ class Job(Struct):
             )
             for step in self.steps
         )
-        return Candidate(self.block, self.payload_id, self.standing, self.parent_hash, prefix, held)
+        return Candidate(self.block, self.payload_id, self.status, self.parent_hash, prefix, held)
 
 
 class StepRef(Struct, frozen=True):
@@ -216,7 +216,7 @@ class Jobs:
         candidates = [job.candidate(held.get(job.key, ())) for job in self._jobs.values()]
         for (block, payload_id), messages in held.items():
             if (block, payload_id) not in self._jobs:
-                waiting = Candidate(block, payload_id, Standing.WAITING, held=messages)
+                waiting = Candidate(block, payload_id, JobStatus.WAITING, held=messages)
                 candidates.append(waiting)
         return Known(latest.number, latest.hash, sealed, tuple(candidates), depth)
 
@@ -306,10 +306,10 @@ def _rank(stored: _Stored) -> tuple[bool, int, int]:
 
 
 def _job(view: View, block: int, latest: int, end: _Stored) -> Job:
-    standing = Standing.DROPPED
+    status = JobStatus.DROPPED
     if end.is_served:
-        standing = Standing.CLOSED if block <= latest else Standing.OPEN
-    job = Job(block, end.row.payload_id, standing, end.row.header.parent_hash, _STORE)
+        status = JobStatus.CLOSED if block <= latest else JobStatus.OPEN
+    job = Job(block, end.row.payload_id, status, end.row.header.parent_hash, _STORE)
     for partial in (*end.row.before, end.partial):
         step = _step(view, block, partial)
         if block <= latest and not end.is_served:

@@ -150,7 +150,7 @@ class BoundedRuns:
         """Collect what something else wants."""
         self._wanted.merge(wanted)
 
-    def look_ahead(self, block: BlockInProgress, messages: Iterable[Received]) -> None:
+    def collect_wanted(self, block: BlockInProgress, messages: Iterable[Received]) -> None:
         """Collect what messages are likely to want that come after others which wait.
 
         They are tried on the block as it is now, where that changes nothing.

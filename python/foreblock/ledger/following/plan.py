@@ -18,11 +18,11 @@ from foreblock.ledger.following.classification import (
     FirstOnSealed,
     FirstOnUnknown,
     FirstUnproven,
+    JobStatus,
     Next,
     Old,
     Outcome,
     Restart,
-    Standing,
     TooFar,
 )
 from foreblock.ledger.following.jobs import Job
@@ -113,4 +113,4 @@ def turn_at_frozen(job: Job, received: Received) -> BufferedTurn:
 
 def is_frozen(job: Job | None) -> bool:
     """Return whether a job waits for messages that fit exactly."""
-    return job is not None and job.standing is Standing.FROZEN
+    return job is not None and job.status is JobStatus.FROZEN

@@ -22,7 +22,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex, header_of
 from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.following.buffer import Buffered, Received
-from foreblock.ledger.following.classification import Standing
+from foreblock.ledger.following.classification import JobStatus
 from foreblock.ledger.following.growth import Growth
 from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef, messages_key
 from foreblock.ledger.following.sealing import Rebuilt, rebuild, state_of_sealed_parent
@@ -221,7 +221,7 @@ class Prober:
             return False
         base = alternate.messages[0].message.base
         parent_hash = job.parent_hash if base is None else base.parent_hash
-        copy = Job(*job.key, Standing.DROPPED, parent_hash, job.feed, job.stacked_on, [*kept])
+        copy = Job(*job.key, JobStatus.DROPPED, parent_hash, job.feed, job.stacked_on, [*kept])
         copy.refused = job.refused
         self.probe(copy, alternate.messages)
         copy.close()
@@ -235,7 +235,7 @@ class Prober:
         job.superseded += [step.partial for step in abandoned if step.partial is not None]
         self._chain.to_reclassify += [step.received for step in abandoned]
         job.close()
-        job.standing, job.steps, job.parent_hash = Standing.DROPPED, copy.steps, parent_hash
+        job.status, job.steps, job.parent_hash = JobStatus.DROPPED, copy.steps, parent_hash
         return True
 
     def _begin_unserved(self, job: Job, first: Received) -> BlockInProgress | Refusal:

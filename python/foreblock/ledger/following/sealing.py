@@ -18,7 +18,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex, base_of
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
-from foreblock.ledger.following.classification import Standing
+from foreblock.ledger.following.classification import JobStatus
 from foreblock.ledger.following.jobs import Job, StepRef
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
@@ -182,7 +182,7 @@ class Sealing:
             self._seal(end)
 
     def _revive(self, end: StepRef, rebuilt: Rebuilt | None) -> None:
-        """Store a job that was dropped or stood aside, reachable up to its end."""
+        """Store a job that was dropped or not served, reachable up to its end."""
         job, builder = end.job, self._chain.builder
         builder.drop(job.superseded, "another flashblock took its place")
         job.superseded = []
@@ -213,7 +213,7 @@ class Sealing:
         for other in chain.jobs.at(job.block + 1):
             if other.is_served and other.parent_hash == sealed.hash:
                 other.stacked_on = None
-        job.standing = Standing.CLOSED
+        job.status = JobStatus.CLOSED
         if job.progress is not None:
             chain.commit.sealed.append(job.progress)
             job.progress = None

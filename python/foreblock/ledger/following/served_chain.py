@@ -18,7 +18,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import OpenTrie, SealsAs
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
-from foreblock.ledger.following.classification import Standing
+from foreblock.ledger.following.classification import JobStatus
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.storage.chain_head import read_header
@@ -122,7 +122,7 @@ class SealedEnd:
     def __init__(self, store: Store, depth: int) -> None:
         """`depth` is how many sealed blocks a feed may change."""
         self._depth: Final = depth
-        self._settled = 0
+        self._confirmed = 0
         self.hashes: dict[int, bytes] = {}
         with store.view() as view:
             assert view.heads.latest is not None, "a store is begun with its genesis"
@@ -135,7 +135,7 @@ class SealedEnd:
     @property
     def lowest(self) -> int:
         """The last block that no feed can change."""
-        return max(self.latest.number - self._depth, min(self._settled, self.latest.number), 0)
+        return max(self.latest.number - self._depth, min(self._confirmed, self.latest.number), 0)
 
     def move(self, header: Header) -> None:
         """Make this block, which follows the latest, the latest."""
@@ -146,13 +146,13 @@ class SealedEnd:
     def rewind(self, header: Header) -> None:
         """Make this earlier block the latest again."""
         self.latest = header
-        self._settled = min(self._settled, header.number)
+        self._confirmed = min(self._confirmed, header.number)
         self.hashes = {at: each for at, each in self.hashes.items() if at < header.number}
         self.hashes[header.number] = header.hash
 
-    def settle(self, block: int) -> None:
+    def confirm(self, block: int) -> None:
         """Let no feed change this block or one below it."""
-        self._settled = max(self._settled, block)
+        self._confirmed = max(self._confirmed, block)
         self._trim()
 
     def _trim(self) -> None:
@@ -312,9 +312,9 @@ class ServedChain:
         self._end.move(header)
         self.jobs.retire_through(self._end.lowest)
 
-    def settle(self, block: int) -> None:
+    def confirm(self, block: int) -> None:
         """Let no message of a feed change this block or one below it any more."""
-        self._end.settle(block)
+        self._end.confirm(block)
         self.jobs.retire_through(self._end.lowest)
 
     def rewind(self, fork: int) -> None:
@@ -335,7 +335,7 @@ class ServedChain:
         """Drop the served blocks from this height on; they can be revived while they are kept."""
         for job in self.jobs.above(max(block - 1, self.latest.number)):
             self.builder.drop(job.partials(), why)
-            job.standing = Standing.DROPPED
+            job.status = JobStatus.DROPPED
             job.close()
 
     def give_up_from(self, block: int, why: str) -> None:

@@ -89,7 +89,7 @@ class Chain:
         """Store all waiting blocks, or none, and begin the next commit."""
         if not self.waiting:
             return
-        self._commit.batch.settle()
+        self._commit.batch.fold_all()
         self._commit.commit()
         self.waiting = 0
         self._view.close()

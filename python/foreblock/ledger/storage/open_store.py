@@ -179,7 +179,7 @@ def _write(store: Store, genesis: Genesis, commits: Commits) -> None:
         batch.put(key, value)
     batch.put(rows.CONFIG, genesis.config)
     batch.put(rows.ACCOUNTS, genesis.digest_of_accounts())
-    batch.settle()
+    batch.fold_all()
     commits.commit(store, batch)
 
 

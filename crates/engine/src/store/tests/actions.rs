@@ -21,7 +21,7 @@ pub enum Action {
     },
     Append {
         touches: Vec<Touch>,
-        settle: bool,
+        folds: bool,
     },
     Drop {
         pick: u8,
@@ -64,7 +64,7 @@ pub fn action() -> impl Strategy<Value = Action> {
         1 => touches().prop_map(|touches| Compete { touches }),
         3 => (any::<u8>(), any::<bool>()).prop_map(|(pick, and_extend)| Seal { pick, and_extend }),
         3 => (touches(), prop::bool::weighted(0.2))
-            .prop_map(|(touches, settle)| Append { touches, settle }),
+            .prop_map(|(touches, folds)| Append { touches, folds }),
         1 => any::<u8>().prop_map(|pick| Drop { pick }),
         1 => any::<u8>().prop_map(|pick| Revive { pick }),
         1 => any::<u8>().prop_map(|pick| Forget { pick }),

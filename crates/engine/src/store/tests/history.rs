@@ -133,7 +133,7 @@ impl History {
         self.sealed.len() as u64 - 1
     }
 
-    pub fn append(&mut self, touches: &[Touch], settle: bool) {
+    pub fn append(&mut self, touches: &[Touch], folds: bool) {
         let block = self.sealed.len() as u64;
         let mut state = self.sealed.last().map(|it| it.1.clone()).unwrap_or_default();
         let mut batch = self.store().batch().unwrap();
@@ -155,8 +155,8 @@ impl History {
             batch.pending(None);
             self.pending = None;
         }
-        if settle {
-            batch.settle();
+        if folds {
+            batch.fold_all();
         }
         self.sealed.push((hash, state, number));
         self.raise_floors();
@@ -233,7 +233,7 @@ impl History {
                 self.extend(Parent::Sealed(block), Start::Sealed(block), hash, touches);
             }
             Action::Seal { pick, and_extend } => self.seal(*pick, *and_extend),
-            Action::Append { touches, settle } => self.append(touches, *settle),
+            Action::Append { touches, folds } => self.append(touches, *folds),
             Action::Drop { pick } => self.drop_one(*pick),
             Action::Revive { pick } => self.revive_one(*pick),
             Action::Forget { pick } => self.forget_one(*pick),

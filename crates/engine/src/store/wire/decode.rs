@@ -21,18 +21,18 @@ impl Batch {
         }
         let mut reader = Reader { rest: body, drawn: before, last: after };
         let mut steps = Vec::new();
-        let mut settle = false;
+        let mut fold_all = false;
         while let Some(kind) = reader.kind() {
-            if settle {
+            if fold_all {
                 return Err(broken("a step follows the last one"));
             }
             match kind {
-                SETTLE => settle = true,
+                FOLD_ALL => fold_all = true,
                 _ => steps.push(reader.step(kind)?),
             }
         }
         let read = Some(steps.len());
-        Ok(Self { made_at: before, last: after, settle, steps, read })
+        Ok(Self { made_at: before, last: after, fold_all, steps, read })
     }
 }
 

@@ -14,8 +14,8 @@ impl Batch {
         let steps = &self.steps[..self.read.unwrap_or(self.steps.len())];
         let mut body = Body(Vec::with_capacity(4096));
         steps.iter().try_for_each(|step| body.step(step))?;
-        if self.settle {
-            body.0.push(SETTLE);
+        if self.fold_all {
+            body.0.push(FOLD_ALL);
         }
         Ok(body.0)
     }

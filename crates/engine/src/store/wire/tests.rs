@@ -61,7 +61,7 @@ fn steps_are_written_as_they_are_documented() {
             "0b000000016b00000003726f77".into(),
         ),
         (&|batch| batch.delete(b"k".to_vec()).unwrap(), "0c000000016b".into()),
-        (&Batch::settle, "0d".into()),
+        (&Batch::fold_all, "0d".into()),
         (&|batch| batch.forget(vec![8]), format!("0e00000001{}", number(8))),
         (&|batch| batch.note(b"long".to_vec()), "0f000000046c6f6e67".into()),
     ];
@@ -187,7 +187,7 @@ fn full() -> Batch {
     batch.note(vec![1; 48]);
     batch.put(b"key".to_vec(), vec![1; 500]).unwrap();
     batch.delete(b"key".to_vec()).unwrap();
-    batch.settle();
+    batch.fold_all();
     batch
 }
 
@@ -218,7 +218,7 @@ fn what_nobody_writes_is_refused() {
         (vec![0], "unknown step 0"),
         (vec![17], "unknown step 17"),
         (vec![255], "unknown step 255"),
-        (vec![SETTLE, SETTLE], "a step follows the last one"),
+        (vec![FOLD_ALL, FOLD_ALL], "a step follows the last one"),
         (count(REVIVE, u32::MAX), "it is cut short"),
         (count(FORGET, 1), "it is cut short"),
         ([&[PUT][..], &long, b"key"].concat(), "it is cut short"),
