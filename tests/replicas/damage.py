@@ -104,12 +104,17 @@ def _foreign(last: StoredCommit) -> dict[str, bytes]:
     }
 
 
-def publish(made: Fleet, message: bytes, after: int | None = None) -> bool:
+def publish(
+    made: Fleet, message: bytes, after: int | None = None, *, is_refused: bool = False
+) -> bool:
     """Put a foreign message into the stream of the log.
 
-    With `after`, only if the stream ends at this sequence; return False otherwise.
+    With `after`, only if the stream ends at this sequence; return False otherwise. One that
+    `is_refused` reaches the subscribers, and not the stream.
     """
-    headers = None if after is None else {"Nats-Expected-Last-Sequence": str(after)}
+    headers = {} if after is None else {"Nats-Expected-Last-Sequence": str(after)}
+    if is_refused:
+        headers["Nats-Expected-Last-Msg-Id"] = "none"
 
     async def publish() -> bool:
         client = await nats.connect(made.urls)

@@ -12,11 +12,16 @@ from replicas.tables import count_entries, differences
 from replicas.wanderer import Wanderers
 
 
-def judge_fleet(made: Fleet, seen: Wanderers | None = None) -> tuple[list[str], str]:
-    """Return the failures of a running fleet, and the compared data; stops all nodes."""
+def judge_fleet(
+    made: Fleet, seen: Wanderers | None = None, *, foreign: int | None = None
+) -> tuple[list[str], str]:
+    """Return the failures of a running fleet, and the compared data; stops all nodes.
+
+    `foreign` is the sequence of a message that is not of the log.
+    """
     for node in made.writers:
         node.stop()
-    commits = read_log(made.urls, NAME)
+    commits = [each for each in read_log(made.urls, NAME) if each.sequence != foreign]
     for node in made.writers:  # those that may write read to the end as replicas do
         node.options = replica(made.urls)
         node.start()

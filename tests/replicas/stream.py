@@ -89,6 +89,14 @@ def _commit(sequence: int, parts: list[bytes]) -> StoredCommit | None:
     return StoredCommit(sequence, last_sequence, epoch, before, after, log_id, previous, link, size)
 
 
+def end_of_chain(commits: Sequence[StoredCommit]) -> StoredCommit:
+    """The last commit that is linked to the first one."""
+    end, *others = commits
+    for each in others:
+        end = each if each.previous == end.link else end
+    return end
+
+
 def judge_log(commits: Sequence[StoredCommit]) -> list[str]:
     """Return the failures in a chain of commits."""
     wrong = []
