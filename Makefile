@@ -88,8 +88,9 @@ checks: build ## run every heavy suite for MINUTES=1 each and write docs/checked
 
 wheel: .venv/.tools ## build the packages into dist, and try the wheel in an empty environment; ONLY=x86_64
 	@$(NEED_RUST)
+	@mkdir -p dist && rm -f dist/engine-sources && $(HASH_SOURCES) >dist/engine-sources.part
 	@PYTHONPATH=tests $(BIN)/python tests/packages/run.py $(ONLY:%=--only=%)
-	@$(HASH_SOURCES) >dist/engine-sources
+	@mv dist/engine-sources.part dist/engine-sources # as they were when the build began
 
 clean: ## remove everything that was built
 	rm -rf website/.venv website/__pycache__ build/site tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
