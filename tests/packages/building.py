@@ -5,8 +5,8 @@ compiles and links the C of the dependencies against an old glibc or against mus
 PyPI into a separate environment, because of its size of a hundred megabytes.
 
 The engine is optimised by a profile of `foreblock bench rpc`. zig cannot link the runtime of an
-instrumented engine, so that one is built with the C compiler of this machine, and for a target
-given as for the wheel: rustc names functions differently without.
+instrumented engine, so that one is built with the C compiler of this machine. A profile applies to
+functions of the same symbols, which depend on the target and on cargo's options for it.
 """
 
 import os
@@ -38,6 +38,12 @@ PLATFORMS = (
 )
 
 
+# What maturin sets for zig; crates with a build script have other symbols without.
+AS_WITH_ZIG = {
+    "__CARGO_TEST_CHANNEL_OVERRIDE_DO_NOT_USE_THIS": "nightly",
+    "CARGO_UNSTABLE_TARGET_APPLIES_TO_HOST": "true",
+    "CARGO_TARGET_APPLIES_TO_HOST": "false",
+}
 TRAINING = ("bench", "rpc", "--peers", "nowhere", "--rounds", "1", "--seconds", "1")
 
 
@@ -113,8 +119,9 @@ def train(shop: Workshop) -> Path:
     folder.mkdir(parents=True)
     log, counts = folder / "build.log", folder / "counts"
     native = shop._replace(zig=None, out=folder)
-    flags = f"-Cprofile-generate={counts}"
-    if _maturin_build(["--target", facts["host"]], native, log, flags):
+    flags = {"RUSTFLAGS": f"-Cprofile-generate={counts}"}
+    variables = flags if shop.zig is None else flags | AS_WITH_ZIG
+    if _maturin_build(["--target", facts["host"]], native, log, variables):
         raise NotBuilt(f"the instrumented build has failed, see {log}")
     programs = folder / "venv" / "bin"
     wheel, merged = _newest(folder, "foreblock-*.whl"), folder / "merged.profdata"
@@ -152,19 +159,21 @@ def build_wheel(where: Platform, shop: Workshop) -> Path:
         raise NotBuilt("it needs zig, which could not be installed from PyPI (ziglang)")
     log = shop.logs / f"{where.tag}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    flags = "" if shop.profile is None else f"-Cprofile-use={shop.profile}"
+    flags = {} if shop.profile is None else {"RUSTFLAGS": f"-Cprofile-use={shop.profile}"}
     if _maturin_build(arguments, shop, log, flags):
         raise NotBuilt(f"the build has failed, see {log}")
     return _newest(shop.out, "foreblock-*.whl")
 
 
-def _maturin_build(arguments: Sequence[str], shop: Workshop, log: Path, flags: str) -> int:
+def _maturin_build(
+    arguments: Sequence[str], shop: Workshop, log: Path, variables: dict[str, str]
+) -> int:
     path = [str(shop.zig)] if shop.zig else []
     environment = {
         **os.environ,
         "CARGO_TARGET_DIR": str(shop.target),
         "PATH": os.pathsep.join([*path, os.environ["PATH"]]),
-        "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}".strip(),
+        **variables,
     }
     command = [*MATURIN, "build", "--release", "--locked", *arguments, "--out", str(shop.out)]
     with log.open("wb") as file:
