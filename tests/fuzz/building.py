@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from packages.building import rustc_facts
+
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
 MADE = ROOT / "target" / "fuzz"
@@ -59,7 +61,7 @@ def engine() -> Path:
 def _cargo(arguments: list[str], environment: dict[str, str]) -> Path:
     if shutil.which("cargo") is None:
         raise Missing("cargo is missing: install Rust 1.91 or newer (rustup)")
-    host = _host()
+    host = rustc_facts()["host"]
     # With an explicit target, build scripts have no counters.
     command = ["cargo", "build", "--release", "--locked", "--quiet", f"--target={host}"]
     module = {"PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1"}
@@ -70,11 +72,6 @@ def _cargo(arguments: list[str], environment: dict[str, str]) -> Path:
         check=True,
     )
     return MADE / host / "release"
-
-
-def _host() -> str:
-    said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout  # noqa: S607
-    return next(line.removeprefix("host: ") for line in said.splitlines() if "host: " in line)
 
 
 def atheris() -> Path:

@@ -62,6 +62,12 @@ class Workshop(NamedTuple):
     profile: Path | None = None  # that optimises the engine
 
 
+def rustc_facts() -> dict[str, str]:
+    """The facts that `rustc -vV` prints, by name."""
+    printed = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout  # noqa: S607
+    return dict(line.split(": ", 1) for line in printed.splitlines() if ": " in line)
+
+
 def runs_here(tag: str) -> bool:
     """Return whether this machine runs wheels with this tag."""
     libc = "manylinux" if platform.libc_ver()[0] == "glibc" else "musllinux"
@@ -106,8 +112,7 @@ def install_zig(folder: Path) -> Path | None:
 
 def train(shop: Workshop) -> Path:
     """Build an instrumented engine, run the benchmark, return the profile; raises `NotBuilt`."""
-    verbose = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout  # noqa: S607
-    facts = dict(line.split(": ", 1) for line in verbose.splitlines() if ": " in line)
+    facts = rustc_facts()
     llvm = facts["LLVM version"].partition(".")[0]
     merge = shutil.which(f"llvm-profdata-{llvm}")
     if merge is None:

@@ -43,6 +43,8 @@ def main() -> None:
     shop, faults = begin(out, target)
     wheels = {}
     wanted = [each for each in PLATFORMS if options.only in each.tag]
+    if wanted:
+        shop = train_and_say(shop)
     for platform in wanted:
         if built := build_and_say(platform, shop):
             wheels[platform] = built
@@ -64,8 +66,8 @@ def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:
     say("built", f"{sdist.name}, {sdist.stat().st_size / 2**20:.1f} MiB; wheels are built from it")
     folder = target / "packages"
     source = unpack(sdist, folder / "source")
-    shop = Workshop(source, out, target, folder, install_zig(folder / "zig"))
-    return train_and_say(shop), faults_of_sdist(sdist, CHECKOUT)
+    zig = install_zig(folder / "zig")
+    return Workshop(source, out, target, folder, zig), faults_of_sdist(sdist, CHECKOUT)
 
 
 def train_and_say(shop: Workshop) -> Workshop:

@@ -22,6 +22,7 @@ from packages.building import (
     build_sdist,
     build_wheel,
     runs_here,
+    rustc_facts,
     unpack,
 )
 from packages.contents import (
@@ -32,12 +33,6 @@ from packages.contents import (
     sources,
     version_of,
 )
-
-
-def host() -> str:
-    """Return the Rust target of this machine."""
-    said = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout  # noqa: S607
-    return next(line.split()[1] for line in said.splitlines() if line.startswith("host:"))
 
 
 def test_the_source_distribution_is_complete(checkout: Path, tmp_path: Path) -> None:
@@ -65,7 +60,7 @@ def test_the_licences_of_all_that_is_linked_are_there(checkout: Path) -> None:
     listed = set(re.findall(r"^(\S+ \d\S*) \(.*\)(?:, .*)?$", text, re.MULTILINE))
     lock = tomllib.loads((checkout / "Cargo.lock").read_text("utf-8"))
     locked = {f"{each['name']} {each['version']}" for each in lock["package"]}
-    linked = notices.names_for(host())
+    linked = notices.names_for(rustc_facts()["host"])
     ours = {each for each in linked if each.startswith("foreblock-")}
     assert linked - ours <= listed <= locked - ours
     for holder in ("The OpenLDAP Public License", "Pieter Wuille", "Apache License"):
@@ -121,7 +116,7 @@ def test_what_cannot_be_built_is_said_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(NotBuilt, match="rustup target add no-such-target"):
         build_wheel(Platform("manylinux_2_17_none", "no-such-target"), shop)
     with pytest.raises(NotBuilt, match="needs zig"):
-        build_wheel(Platform("manylinux_2_17_elsewhere", host()), shop)
+        build_wheel(Platform("manylinux_2_17_elsewhere", rustc_facts()["host"]), shop)
 
 
 def test_this_machine_runs_one_of_the_wheels() -> None:

@@ -22,7 +22,7 @@
 //! | 10 note     | boot id (16), monotonic nanoseconds (8)                                   |
 //! | 11 put      | key as bytes, value as bytes                                              |
 //! | 12 delete   | key as bytes                                                              |
-//! | 13 fold_all   | none; the last step                                                       |
+//! | 13 fold_all | none; the last step                                                       |
 //! | 14 forget   | partials                                                                  |
 //! | 15 notes    | a note whose length differs from that of kind 10, as bytes                |
 //! | 16 anchor   | number (8), block (8), hash (32), root (32), epoch (8), replaces (1),     |

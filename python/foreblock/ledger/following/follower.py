@@ -144,7 +144,7 @@ class Follower:
         self._canonical.fill(block_hash, nodes)
 
     def prefetch_state(self, *, is_on: bool) -> None:
-        """Try messages behind one that waits for state meanwhile, to fetch theirs, or do not."""
+        """Enable or disable fetching state for the messages behind one that waits for its own."""
         self._prefetches = self._prefetch.is_on = is_on
 
     def bodies_named(self, block_hash: bytes) -> list[tuple[bytes, ...]]:

@@ -232,7 +232,7 @@ MOST_AHEAD: Final = 3  # messages after one that waits, which are tried again wi
 
 
 class StatePrefetch:
-    """Collects the state that messages are likely to need which wait for others."""
+    """Collects the state that waiting messages are likely to need."""
 
     def __init__(self, chain: ServedChain, buffered: Buffered, *, is_on: bool = True) -> None:
         self.is_on = is_on
