@@ -1,6 +1,7 @@
 """Blocks of many portions: the rows that a request reads, its steps, and the number of reads."""
 
 import asyncio
+import gc
 import json
 from collections.abc import Awaitable, Iterator
 from itertools import pairwise
@@ -27,7 +28,7 @@ from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 from foreblock.methods import fee_methods
-from foreblock.methods.blocks.block_text import BlockTexts
+from foreblock.methods.blocks.block_text import PORTION_BYTES, BlockTexts, KeptBytes, PortionText
 from foreblock.methods.blocks.receipts import ReceiptCache, ReceiptsText
 from foreblock.methods.fee_methods import KEPT_BYTES
 from foreblock.scheduling.reply import Reply
@@ -296,6 +297,29 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     assert max(after - before for before, after in pairwise(sizes)) == 2
     assert text.count == 1 + sum(PORTIONS)
     view.close()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_portions_without_transactions_are_dropped_from_the_cache(
+    chain: PreconfirmingChain, *, full: bool
+) -> None:
+    """On an idle chain every flashblock has such a portion, which holds a header."""
+    kept, rendered = 10, 40
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, PortionText) for each in gc.get_objects())
+
+    before = alive()
+    texts = BlockTexts(scheduler(5_000), KeptBytes(0, kept * PORTION_BYTES))
+    ledger = Ledger(chain.store, clock=chain.clock)
+    for _ in range(rendered):
+        chain.extend([])
+        view = ledger.view()
+        assert view.pending is not None
+        texts.show(view, view.pending, full=full)
+        view.close()
+    assert 0 < alive() - before <= kept
 
 
 @pytest.mark.usefixtures("in_turns")

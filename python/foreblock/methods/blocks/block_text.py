@@ -26,6 +26,7 @@ from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Header
 
+PORTION_BYTES: Final = 1024  # of a portion without transactions: its object and a header
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
 
@@ -43,7 +44,7 @@ class PortionText:
         self._first: Final = first
         self._header: Final = header
         self._portion: Portion | None = portion if self.count else None
-        self.size = portion.stored_bytes  # about how many bytes it uses
+        self.size = PORTION_BYTES + portion.stored_bytes  # about how many bytes it uses
 
     @property
     def is_hashed(self) -> bool:
