@@ -1,6 +1,7 @@
 """Commits of a chain that is written in the same process are read before the next request."""
 
 import asyncio
+import inspect
 from pathlib import Path
 
 from foreblock.bus.bus_client import BusClient
@@ -13,9 +14,9 @@ from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
-from support.servers.asking import ANYBODY, request
+from support.servers.asking import ANYBODY, body_of, request
 
-BODY = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
+BALANCE = request("eth_getBalance", "0x" + ACCOUNTS[0].address.hex(), "latest")
 
 
 def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) -> None:
@@ -28,22 +29,27 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         (served,) = make_served(
             settings, [network], link, WorkerBudget(), [SeenCommit()], written=[chain.store]
         )
-        fast_path = served.fast_path
-        fast_path.cache_head(b"head", len(BODY), b"", b"")
+        fast_path, sent = served.fast_path, send(ACCOUNTS[0], 0)
+        receipt = request("eth_getTransactionReceipt", "0x" + sent.hash.hex())
 
-        def balance() -> bytes | None:
-            answer = fast_path.answer(b"head\r\n\r\n" + BODY, b"")
+        def short(body: bytes) -> bytes | None:
+            fast_path.cache_head(b"head", len(body), b"", b"")
+            answer = fast_path.answer(b"head\r\n\r\n" + body, b"")
             return None if answer is None else answer.rpartition(b"\r\n")[2]
 
-        served.answer(BODY, ANYBODY)
-        before = balance()
+        served.answer(BALANCE, ANYBODY)
+        before = short(BALANCE)
         assert before is not None
-        chain.submit(send(ACCOUNTS[0], 0))
+        chain.submit(sent)
         chain.sequencer.run_immediate()
-        assert balance() is None, "the commit was not read before"
+        assert short(BALANCE) is None, "the commit was not read before"
         writer.broadcast(Committed("main", chain.writer.last_commit))
-        assert balance() is None, "who waits for it is answered first"
+        assert short(BALANCE) is None, "who waits for it is answered first"
         await asyncio.sleep(0)
-        assert balance() not in {None, before}
+        assert short(BALANCE) not in {None, before}
+        found = short(receipt)
+        assert found is not None
+        reply = served.answer(receipt, ANYBODY)
+        assert found == body_of(await reply if inspect.isawaitable(reply) else reply)
 
     asyncio.run(scene())

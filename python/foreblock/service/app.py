@@ -4,7 +4,7 @@ import asyncio
 import math
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from foreblock.ledger.reading.availability import AbsentLedger, network_status, 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.store_watch import SeenCommit
+from foreblock.methods.blocks.receipts import ReceiptCache
 from foreblock.methods.events.commit_watch import (
     AwaitedCommits,
     CommitWatch,
@@ -78,7 +79,7 @@ def make_served(
             ledger.flush_with(writer.flush)
             writer.hold_reads(ledger.hold_fast_path)
         if written and link is not None and isinstance(ledger, Ledger):
-            link.follow(network.name, partial(_read_ahead, loop, ledger))
+            link.follow(network.name, partial(_read_ahead, loop, ledger, ReceiptCache()))
         commits = CommitWatch(
             partial(last_commit, ledger.view),
             no_hints if link is None else partial(link.following, network.name),
@@ -133,12 +134,15 @@ def _ledgers(
     ]
 
 
-def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger) -> None:
-    """Read a new commit before the next request, after the requests that waited for it."""
+def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger, receipts: ReceiptCache) -> None:
+    """Read a new commit before the next request, after the requests that waited for it.
+
+    Whoever has sent a transaction requests its receipt: the fast path can give it then.
+    """
 
     def read() -> None:
-        with suppress(StoreError):  # the next request reports it
-            ledger.view().close()
+        with suppress(StoreError), closing(ledger.view()) as view:  # the next request reports it
+            view.remember_receipts(receipts.stored(view, view.latest))
 
     loop.call_soon(read)
 
