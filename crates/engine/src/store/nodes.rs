@@ -131,6 +131,10 @@ impl Slice<'_, '_> {
                 // A layer is missing. Opening the trie recomputes it; other work continues.
                 return Ok(());
             }
+            // A process that ended may have stored a part of another first layer.
+            if next.is_none() && layer.stored == 0 && !self.clear_all_nodes()? {
+                return Ok(());
+            }
             let stored = self.write_layer(&layer, next.is_none())?;
             if stored < layer.writes.nodes.len() {
                 self.layers.set_progress(stored);

@@ -60,6 +60,26 @@ fn a_deep_rewind_does_not_build_the_trie() {
     assert_eq!((heads.nodes, heads.nodes_earliest), (Some(latest), latest));
 }
 
+#[test]
+fn a_restart_leaves_nothing_of_a_partly_stored_first_layer() {
+    let mut history = History::new(Retention { states: None, partials: 1, nodes: 1 });
+    let touch = |who, value| Touch { who, what: super::What::Balance, slot: 0, value };
+    let everyone = |value| (0..4).map(|who| touch(who, value)).collect::<Vec<_>>();
+    append_all(&mut history, &[everyone(1), everyone(2), everyone(3)]);
+    history.run(&Action::Reopen); // so that the first layer is not that of the first block
+    append_all(&mut history, &[everyone(4), everyone(5)]);
+    history.maintain(24); // a sixth of it writes nodes
+    assert_eq!(history.store().view().unwrap().heads().nodes, None);
+    assert!(!nodes_of(history.store()).is_empty());
+    history.run(&Action::Reopen);
+    append_all(&mut history, &(6..9).map(|value| vec![touch(0, value)]).collect::<Vec<_>>());
+    history.check_root();
+    while history.maintain(7) > 0 {}
+    history.run(&Action::Rewind { depth: 6 });
+    history.check_root();
+    assert_eq!(nodes_of(history.store()), built_nodes(history.store()));
+}
+
 fn append_all(history: &mut History, blocks: &[Vec<Touch>]) {
     blocks.iter().for_each(|touches| history.append(touches, false));
 }
