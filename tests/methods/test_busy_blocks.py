@@ -317,7 +317,7 @@ def test_portions_without_transactions_are_dropped_from_the_cache(
         chain.extend([])
         view = ledger.view()
         assert view.pending is not None
-        texts.show(view, view.pending, full=full)
+        finish(texts.render(view, view.pending, full=full))
         view.close()
     assert 0 < alive() - before <= kept
 
