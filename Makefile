@@ -19,7 +19,7 @@ STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python
 # Tests marked `heavy` run in the thorough tier alone.
 PYTEST := $(BIN)/python -m pytest --quiet -m 'not heavy' --dist=loadfile --no-loadscope-reorder
 # Folders whose tests start processes.
-PROCESS_TESTS := $(addprefix tests/,bench cli crash faults follow log page recording replication service snapshot system)
+PROCESS_TESTS := $(addprefix tests/,bench cli client/test_dev_chain.py crash faults follow log page recording replication service snapshot system)
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 

@@ -71,6 +71,8 @@ BELOW = {
     "upstream": (
         "backoff clock errors feed lru_cache primitives secret_urls status types ledger/rules"
     ),
+    # The client library.
+    "client": "backoff errors primitives secret_urls types upstream",
     "sequencer": (
         "bus clock errors primitives settings types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
@@ -275,6 +277,7 @@ def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
 # Class names with two meanings, and the two modules.
 SHARED_NAMES = {
     "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
+    "Client": "who sends a request to a worker; the client library",
     "FastPath": "the fast path of the engine; the part of it that the server calls",
     "Undecodable": "the error, and the verdict on a flashblock whose transactions raise it",
 }

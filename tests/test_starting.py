@@ -54,3 +54,21 @@ def test_garbage_is_collected_again_afterwards() -> None:
         gc.enable()
     main.verbs()
     assert gc.isenabled()
+
+
+NAMES = """
+import sys
+before = {*sys.modules}
+import foreblock
+print(sorted({*sys.modules} - before))
+print(foreblock.Client.__name__, {"Client", "AsyncClient"} <= {*dir(foreblock)})
+print("websockets" in sys.modules, "foreblock.ledger" in sys.modules)
+"""
+
+
+def test_a_public_name_is_imported_when_it_is_used() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NAMES],
+        capture_output=True, text=True, check=True, env=package_environment(),
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["['foreblock']", "Client True", "False False"]

@@ -1089,6 +1089,15 @@ class NoSuchBlock(EndpointError):
     template = "{url} has no block {name}"
 
 
+class StaleEndpoint(EndpointError):
+    """The endpoint does not include what the request demands, or does not say so."""
+
+    url: str
+    wanted: str
+    why: str
+    template = "{url} has not reached {wanted}: {why}"
+
+
 class DisputedBlock(EndpointError):
     """The upstreams have different blocks with this number."""
 

@@ -127,10 +127,19 @@ class Connections:
         self._slots: Final = asyncio.Semaphore(most)
         self._urgent_slots: Final = asyncio.Semaphore(most)
 
-    async def post(self, body: bytes, seconds: float, *, is_urgent: bool = False) -> HttpReply:
+    async def post(
+        self,
+        body: bytes,
+        seconds: float,
+        *,
+        headers: Mapping[str, str] | None = None,
+        is_urgent: bool = False,
+        is_once: bool = False,
+    ) -> HttpReply:
         """Post a body. Raises `RefusedAnswer` if no response arrives in these seconds.
 
-        An urgent post does not wait for a connection behind those that are not.
+        An urgent post does not wait for a connection behind those that are not. One that is sent
+        once has a new connection: on a kept one it would be repeated if the endpoint had closed it.
         """
         until = asyncio.get_running_loop().time() + seconds
         slots = self._urgent_slots if is_urgent else self._slots
@@ -143,8 +152,8 @@ class Connections:
             if self._is_closed:
                 raise refuse(RefusalKind.UNREACHABLE, "it is closed")
             async with asyncio.timeout_at(until):
-                send = partial(self._send, self._server.post(body))
-                return await self._server.exchange(self._take_idle(), send)
+                send = partial(self._send, self._server.post(body, headers))
+                return await self._server.exchange(None if is_once else self._take_idle(), send)
         except TimeoutError:
             raise refuse(RefusalKind.UNREACHABLE, f"no response in {seconds:g} s") from None
         except (OSError, EOFError) as failure:
