@@ -110,6 +110,11 @@ BELOW = {
         " sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),
+    # A chain in the process of its user.
+    "dev_chain": (
+        "bus client clock errors methods primitives rpc scheduling sequencer service settings"
+        " sources starting types ledger/reading ledger/rules ledger/tracing"
+    ),
     # Programs.
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (

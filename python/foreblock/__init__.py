@@ -4,6 +4,7 @@ TYPE_CHECKING = False  # type checkers take it as true; importing typing takes 1
 if TYPE_CHECKING:
     from foreblock.client import AsyncClient as AsyncClient
     from foreblock.client import Client as Client
+    from foreblock.dev_chain import DevChain as DevChain
 
     __version__: str
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "AsyncClient": "foreblock.client",
     "Client": "foreblock.client",
+    "DevChain": "foreblock.dev_chain",
 }
 
 

@@ -68,10 +68,12 @@ class Scheduler:
         timeout_ms: int,
         budget: WorkerBudget | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        calls: CallRunner | None = None,
     ) -> None:
         self.budget: Final = budget or WorkerBudget()
         self.queue: Final = FairQueue()
-        self.calls: Final = CallRunner(threads, timeout_ms, clock)
+        self.calls: Final = calls or CallRunner(threads, timeout_ms, clock)
         self.threads: Final = threads
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock

@@ -20,6 +20,7 @@ import struct
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import resources
 from typing import Final, Self
 
@@ -108,6 +109,7 @@ def parse_path(text: str) -> tuple[int, ...]:
     )
 
 
+@lru_cache(maxsize=8)
 def dev_accounts(mnemonic: str, count: int, path: str = ETHEREUM_PATH) -> tuple[DevAccount, ...]:
     """The first accounts of a mnemonic."""
     parent = ExtendedKey.master(seed_of(mnemonic)).descend(parse_path(path))

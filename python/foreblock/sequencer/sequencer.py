@@ -348,6 +348,12 @@ class Sequencer:
         at_once = self.mining.by_clock or self._is_far_behind
         return 0 if at_once else self._writer.committed_at_ns + REST_NS
 
+    def catch_up(self) -> None:
+        """Do all work behind the head, however long it takes."""
+        self.changes.flush()
+        while self.is_behind:
+            self._catch_up_once()
+
     def _catch_up(self) -> None:
         """Do work behind the head: one step by the clock, several otherwise.
 

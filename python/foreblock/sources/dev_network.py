@@ -19,7 +19,6 @@ from foreblock.bus.commands import (
 from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
-from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.genesis.genesis_file import (
     GENESIS_FILE,
@@ -40,7 +39,7 @@ from foreblock.sequencer.dev_genesis import (
     dev_genesis,
     read_dev_genesis,
 )
-from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink
+from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink, Publisher
 from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
@@ -153,6 +152,10 @@ class DevChainSource:
         self._notify_printer()
         self._readers.clear_if_due()
         self._watch.check_if_due()
+
+    def catch_up(self) -> None:
+        """Do all work behind the head."""
+        self._sequencer.catch_up()
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""
@@ -291,7 +294,7 @@ class DevChainSource:
 async def open_dev_network(  # noqa: PLR0913, keywords
     network: Network,
     clock: Clock,
-    feed: FeedServer | None,
+    feed: Publisher | None,
     broadcast: Callable[[ToWorker], None],
     seen: SeenCommit | None = None,
     announce_change: Callable[[str], Awaitable[None]] | None = None,
@@ -314,7 +317,7 @@ async def open_dev_network(  # noqa: PLR0913, keywords
 async def open_dev_source(
     network: Network,
     clock: Clock,
-    feed: FeedServer | None,
+    feed: Publisher | None,
     executor: ThreadPoolExecutor,
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
@@ -357,7 +360,7 @@ def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[
     return call_soon
 
 
-def _feed_sink(network: Network, clock: Clock, feed: FeedServer | None) -> FeedSink:
+def _feed_sink(network: Network, clock: Clock, feed: Publisher | None) -> FeedSink:
     """The calls that publish and contradict on the feed, through its faults."""
     if feed is None:
         return FeedSink(_ignore, _ignore)

@@ -1,0 +1,19 @@
+"""A dev chain in the calling process, for tests and scripts."""
+
+from foreblock.dev_chain.chain import (
+    Checkpoint,
+    ClosedFlashblock,
+    Contract,
+    DevChain,
+    DevTransaction,
+)
+from foreblock.dev_chain.reading import ChainState
+
+__all__ = [
+    "ChainState",
+    "Checkpoint",
+    "ClosedFlashblock",
+    "Contract",
+    "DevChain",
+    "DevTransaction",
+]
