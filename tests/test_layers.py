@@ -110,11 +110,13 @@ BELOW = {
         " sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),
-    # A chain in the process of its user.
+    # A chain in the process of its user, and what tools see of it.
+    "web3": "errors scheduling upstream",
     "dev_chain": (
         "bus client clock errors methods primitives rpc scheduling sequencer service settings"
-        " sources starting types ledger/reading ledger/rules ledger/tracing"
+        " sources starting types web3 ledger/reading ledger/rules ledger/tracing"
     ),
+    "pytest_plugin": "dev_chain",
     # Programs.
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (

@@ -8,7 +8,7 @@ import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,7 @@ from foreblock.dev_chain.reading import ChainState, to_json
 from foreblock.errors import ForeblockError, Halted, InvalidArgument
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.primitives import parse_address, parse_data
+from foreblock.scheduling.reply import OpenSession
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.temporary import memory_folder, temporary_folder
@@ -244,6 +245,37 @@ class DevChain(ChainState):
     def _set(self, address: Data, **fields: Any) -> None:  # noqa: ANN401, of the command
         self._network.run(SetAccount(_address(address), **fields))
 
+    # --- JSON-RPC ------------------------------------------------------------------------
+
+    def answer(self, body: bytes) -> bytes:
+        """The response to a JSON-RPC body: a request or a batch."""
+        return self._network.answer(body).body
+
+    @property
+    def open_session(self) -> OpenSession:
+        """Sessions of clients that subscribe; they are notified in the running loop."""
+        return self._network.open_session
+
+    def web3(self) -> Any:  # noqa: ANN401, web3 may not be installed
+        """A `web3.Web3` on the chain, which needs the package web3."""
+        from web3 import Web3  # noqa: PLC0415, only when it is used
+
+        from foreblock.web3 import Provider  # noqa: PLC0415
+
+        return Web3(Provider(self))
+
+    def async_web3(self) -> Any:  # noqa: ANN401, web3 may not be installed
+        """A `web3.AsyncWeb3` on the chain; enter it for subscriptions."""
+        from web3 import AsyncWeb3  # noqa: PLC0415, only when it is used
+
+        from foreblock.web3 import AsyncProvider  # noqa: PLC0415
+
+        return AsyncWeb3(AsyncProvider(self))
+
+    def watch(self) -> Callable[[], str]:
+        """A function that returns what has happened since now, as `foreblock dev --print` does."""
+        return self._network.watch()
+
     # --- Faults of pre-confirmation ------------------------------------------------------
 
     def drop_tail(self) -> None:
@@ -263,6 +295,10 @@ class DevChain(ChainState):
     def close(self) -> None:
         """End the chain; the one in a directory can be opened again."""
         self._close()
+
+    @property
+    def is_closed(self) -> bool:
+        return not self._close.alive
 
     def __enter__(self) -> Self:
         return self

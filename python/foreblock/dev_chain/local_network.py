@@ -7,7 +7,7 @@ for it. The clock stands still unless it is advanced.
 
 import logging
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Final
@@ -21,6 +21,7 @@ from foreblock.clock import DrivenClock
 from foreblock.dev_chain.driven_loop import finish
 from foreblock.errors import ErrorAnswer
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.tracing.chain_report import ChainReport
 from foreblock.methods.events.commit_watch import CommitWatch, last_commit, no_hints
 from foreblock.methods.sequencing import Keys, Sequencing
 from foreblock.rpc.envelope import unknown_method
@@ -82,10 +83,11 @@ class LocalNetwork:
             return whole(result if isinstance(result, bytes) else self._finish(result))
 
     def answer(self, body: bytes, client: Client = NOBODY) -> Reply:
-        """Return the response to a JSON-RPC body; an error is a response, too."""
+        """Return the response to a JSON-RPC body, in one piece; an error is a response, too."""
         with self.lock:
             reply = self._service.answer(body, client)
-            return reply if isinstance(reply, Reply) else self._finish(reply)
+            reply = reply if isinstance(reply, Reply) else self._finish(reply)
+        return Reply(b"".join(_pieces(reply)), reply.headers) if reply.rest else reply
 
     @property
     def open_session(self) -> OpenSession:
@@ -94,6 +96,16 @@ class LocalNetwork:
 
     def _finish(self, waiting: Awaitable[Any]) -> Any:  # noqa: ANN401, its own
         return finish(waiting, self.clock, self.run_for)
+
+    def watch(self) -> Callable[[], str]:
+        """A function that returns what has happened since now, with the calls of transactions."""
+        report = ChainReport(self._ledger)
+
+        def text() -> str:
+            with self.lock:
+                return "\n".join(report.report(traces=True))
+
+        return text
 
     # --- Changes -----------------------------------------------------------------------
 
@@ -188,6 +200,15 @@ class _Pool:
 
     async def all(self) -> Sequence[WaitingTransaction]:
         return _waiting(self._source.window.all())
+
+
+def _pieces(reply: Reply) -> Iterator[bytes]:
+    yield reply.body
+    if isinstance(reply.rest, list):
+        yield from reply.rest
+    elif reply.rest is not None:
+        while pieces := reply.rest.next_pieces():
+            yield from pieces
 
 
 def _waiting(found: PoolSnapshot) -> list[WaitingTransaction]:
