@@ -113,8 +113,8 @@ BELOW = {
     # A chain in the process of its user, and what tools see of it.
     "web3": "errors scheduling upstream",
     "dev_chain": (
-        "bus client clock errors methods primitives rpc scheduling sequencer service settings"
-        " sources starting types web3 ledger/reading ledger/rules ledger/tracing"
+        "bus client clock errors methods primitives rpc scheduling sequencer server service"
+        " settings sources starting types web3 ledger/reading ledger/rules ledger/tracing"
     ),
     "pytest_plugin": "dev_chain",
     # Programs.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from msgspec import Struct
 
@@ -45,6 +45,9 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import ChainSettings, KeepSettings, StoreResources
 from foreblock.settings.networks import Network, check_interval, check_kept
+
+if TYPE_CHECKING:
+    from foreblock.dev_chain.serving import ChainServer
 
 Mode = Literal["automine", "clock", "manual"]
 # Little, so that thousands of chains fit into the address space; the map grows.
@@ -109,7 +112,8 @@ class DevChain(ChainState):
             )
             local = LocalNetwork(network, DrivenClock(began * SECOND_NS), accounts)
             opened.callback(local.close)
-            self._close: Final = weakref.finalize(self, opened.pop_all().close)
+            self._opened: Final = opened.pop_all()
+        self._close: Final = weakref.finalize(self, self._opened.close)
         super().__init__(local, "latest", CustomErrors())
         self._keys: Final = {each.address: each.secret for each in accounts}
         self.accounts: Final = tuple(Hex(each.address) for each in accounts)
@@ -271,6 +275,17 @@ class DevChain(ChainState):
         from foreblock.web3 import AsyncProvider  # noqa: PLC0415
 
         return AsyncWeb3(AsyncProvider(self))
+
+    def serve(self, port: int = 0, host: str = "127.0.0.1") -> "ChainServer":
+        """Serve the chain over HTTP and WebSocket, from a thread; port 0 picks a free one.
+
+        By the clock, time passes meanwhile. Raises `AddressInUse`, `AddressUnusable`.
+        """
+        from foreblock.dev_chain.serving import ChainServer  # noqa: PLC0415, it loads the server
+
+        server = ChainServer(self._network, f"{host}:{port}", follows_time=self.by_clock)
+        self._opened.callback(server.close)
+        return server
 
     def watch(self) -> Callable[[], str]:
         """A function that returns what has happened since now, as `foreblock dev --print` does."""
