@@ -7,6 +7,7 @@ import pytest
 from foreblock import DevChain
 from foreblock.dev_chain import Contract
 from foreblock.errors import (
+    BadArgument,
     BadSetting,
     ErrorAnswer,
     InsufficientFunds,
@@ -16,6 +17,8 @@ from foreblock.errors import (
     PrunedState,
     RefusedCommand,
     StoreClosed,
+    UnknownBlock,
+    UnknownBlockHash,
 )
 
 BOB, CAROL = b"\xb0" * 20, b"\xca" * 20
@@ -115,6 +118,17 @@ def test_accounts_are_set_by_hand(dev: DevChain) -> None:
         dev.set_balance(BOB, -1)
     with pytest.raises(InvalidArgument):
         dev.set_balance(b"\xb0", 1)
+
+
+def test_an_unknown_block_is_named(dev: DevChain) -> None:
+    for block, error in ((9, UnknownBlock), ((9, 1), NotHere), (b"\x09" * 32, UnknownBlockHash)):
+        state = dev.at(block)
+        with pytest.raises(error, match="9"):
+            state.block()
+        with pytest.raises(NotHere):
+            state.balance(BOB)
+    with pytest.raises(BadArgument):
+        dev.at("newest").block()
 
 
 def test_tokens_are_dealt_and_other_accounts_impersonated(dev: DevChain) -> None:

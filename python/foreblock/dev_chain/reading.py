@@ -10,7 +10,15 @@ from foreblock.client.typed_requests import BlockName, Data, RpcRequest, block_n
 from foreblock.client.values import BlockData, Hex, LogData, outputs
 from foreblock.dev_chain.failures import CustomErrors, failed
 from foreblock.dev_chain.local_network import LocalNetwork
-from foreblock.errors import ForeblockError, Halted, NotHere, Reverted
+from foreblock.errors import (
+    ForeblockError,
+    Halted,
+    NoSuchHead,
+    NotHere,
+    Reverted,
+    UnknownBlock,
+    UnknownBlockHash,
+)
 from foreblock.ledger.tracing.call_tree import TracedCall, read_call
 from foreblock.primitives import parse_data
 
@@ -110,7 +118,7 @@ class ChainState:
         try:
             return request.read(self.rpc(method, *params))
         except LookupError:
-            raise NotHere from None
+            raise _unknown(self._block) from None
 
     def _call_fields(
         self, to: Data | None, data: Data, sender: Data | None, value: int
@@ -126,6 +134,16 @@ class ChainState:
             return error
         call: TracedCall | None = read_call(found)
         return error if call is None or not call.error else failed(call, self._errors)
+
+
+def _unknown(block: BlockName) -> NotHere:
+    match block:
+        case int(number) | (int(number), _):
+            return UnknownBlock(number)
+        case bytes():
+            return UnknownBlockHash(block)
+        case _:
+            return NoSuchHead(str(block))
 
 
 def to_json(value: object) -> Any:  # noqa: ANN401, JSON
