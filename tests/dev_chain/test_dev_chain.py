@@ -1,6 +1,7 @@
 """A chain in the process: what was sent can be read, at every block, and taken back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,8 @@ def test_accounts_are_set_by_hand(dev: DevChain) -> None:
         dev.set_balance(BOB, -1)
     with pytest.raises(InvalidArgument):
         dev.set_balance(b"\xb0", 1)
+    with pytest.raises(InvalidArgument):
+        dev.set_balance("bob", 1)
 
 
 def test_an_unknown_block_is_named(dev: DevChain) -> None:
@@ -239,7 +242,17 @@ def test_settings_are_those_of_the_dev_chain() -> None:
         assert [dev.balance(each) for each in dev.accounts] == [3 * ETHER] * 2
         assert dev.block().timestamp == 2_000_000_000
         assert len(dev.key(dev.accounts[1])) == 32
-    with pytest.raises(BadSetting):
-        DevChain(block_time=1, interval=2)
-    with pytest.raises(TypeError):
-        DevChain(colour="blue")
+    wrong: list[dict[str, Any]] = [
+        {"block_time": 1, "interval": 2},
+        {"block_time": 0},
+        {"mode": "auto"},
+        {"rules": "solana"},
+        {"fork": 1},
+        {"colour": "blue"},
+        {"history": 10},
+    ]
+    for each in wrong:
+        with pytest.raises(BadSetting, match=next(iter(reversed(each))).replace("history", "keep")):
+            DevChain(**each)
+    with pytest.raises(InvalidArgument, match="none of bedrock"):
+        DevChain(fork="osaka")

@@ -8,42 +8,31 @@ import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from msgspec import Struct
-
-from foreblock.bus.commands import (
-    CloseFlashblock,
-    DropTail,
-    Impersonate,
-    IncreaseTime,
-    Mine,
-    Reorganize,
-    RestartBlock,
-    Revert,
-    SetAccount,
-    TakeSnapshot,
-)
 from foreblock.client import typed_requests
 from foreblock.client.typed_requests import Data, call_data
-from foreblock.client.values import BlockData, Hex, ReceiptData
+from foreblock.client.values import Hex, ReceiptData
 from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.dev_chain.contract_abi import Abi, ContractAbi
+from foreblock.dev_chain.control import ChainControl, account_address, data_bytes
 from foreblock.dev_chain.failures import CustomErrors
 from foreblock.dev_chain.local_network import LocalNetwork
-from foreblock.dev_chain.reading import ChainState, to_json
-from foreblock.errors import ForeblockError, Halted, InvalidArgument
+from foreblock.dev_chain.reading import to_json
+from foreblock.errors import BadSetting, ForeblockError, Halted
 from foreblock.ledger.rules.transaction_rules import created_address
-from foreblock.primitives import parse_address, parse_data
+from foreblock.primitives import parse_data
 from foreblock.scheduling.reply import OpenSession
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import ChainSettings, KeepSettings, StoreResources
+from foreblock.settings.declare import Bounds, Declared, declared, from_value
 from foreblock.settings.networks import Network, check_interval, check_kept
 
 if TYPE_CHECKING:
@@ -54,19 +43,7 @@ Mode = Literal["automine", "clock", "manual"]
 RESOURCES: Final = StoreResources(map_size=1 << 28, max_readers=128)
 
 
-class ClosedFlashblock(Struct, frozen=True):
-    """A flashblock that was closed; `position` and `hash` name its state in `DevChain.at`."""
-
-    number: int
-    index: int
-    hash: Hex
-
-    @property
-    def position(self) -> tuple[int, int]:
-        return self.number, self.index
-
-
-class DevChain(ChainState):
+class DevChain(ChainControl):
     """A chain of its own, with funded accounts, until it is closed.
 
     Reads are of the latest block, or of another one by `at`.
@@ -90,9 +67,8 @@ class DevChain(ChainState):
         States of `history` blocks behind the latest can be read, or all with 0. `settings` are
         those of `foreblock dev`, such as `block_time`. Raises `BadSetting`.
         """
-        chain = ChainSettings(rules=rules, fork=fork, mining=mode, seed=seed, **settings)
+        chain = _settings(rules=rules, fork=fork, mode=mode, seed=seed, **settings)
         keep = KeepSettings(states=history)
-        check_interval(chain)
         check_kept(keep)
         began = chain.timestamp or DEFAULT_TIMESTAMP
         accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
@@ -114,14 +90,13 @@ class DevChain(ChainState):
             opened.callback(local.close)
             self._opened: Final = opened.pop_all()
         self._close: Final = weakref.finalize(self, self._opened.close)
-        super().__init__(local, "latest", CustomErrors())
+        super().__init__(local, CustomErrors(), by_clock=mode == "clock")
         self._keys: Final = {each.address: each.secret for each in accounts}
         self.accounts: Final = tuple(Hex(each.address) for each in accounts)
-        self.by_clock: Final = mode == "clock"
 
     def key(self, account: Data) -> bytes:
         """The secret key of one of the accounts."""
-        return self._keys[_address(account)]
+        return self._keys[account_address(account)]
 
     @property
     def store_bytes(self) -> int:
@@ -167,10 +142,10 @@ class DevChain(ChainState):
     ) -> "Contract":
         """Deploy a contract; `arguments` are those of its constructor. Raises as `send`."""
         described = ContractAbi(abi)
-        code = (
-            bytecode if isinstance(bytecode, bytes) else bytes.fromhex(bytecode.removeprefix("0x"))
-        )
-        sent = self.send(None, data=code + described.constructor_data(arguments), **fields)
+        self._errors.add(described.errors)
+        if isinstance(bytecode, str):  # compilers leave out the prefix
+            bytecode = data_bytes(f"0x{bytecode.removeprefix('0x')}")
+        sent = self.send(None, data=bytecode + described.constructor_data(arguments), **fields)
         made = self.rpc("eth_getTransactionByHash", f"0x{sent.hash.hex()}")
         address = created_address(parse_data(made["from"]), int(made["nonce"], 16))
         return self.contract(address, abi)
@@ -179,7 +154,7 @@ class DevChain(ChainState):
         """A contract that is deployed; reasons of its errors are decoded from now on."""
         described = ContractAbi(abi)
         self._errors.add(described.errors)
-        return Contract(self, Hex(_address(address)), described)
+        return Contract(self, Hex(account_address(address)), described)
 
     def receipt(self, transaction: Data) -> ReceiptData | None:
         """The receipt of a transaction, which is pre-confirmed or sealed; None while it waits."""
@@ -189,65 +164,6 @@ class DevChain(ChainState):
         """Why a transaction failed: `Reverted` or `Halted`, with its calls as notes."""
         failure = Halted("the transaction failed")
         return self._traced(failure, "debug_traceTransaction", to_json(transaction))
-
-    @contextmanager
-    def impersonate(self, address: Data) -> Iterator[None]:
-        """Accept transactions of this account without a signature, inside of this."""
-        account = _address(address)
-        self._network.run(Impersonate(account))
-        try:
-            yield
-        finally:
-            self._network.run(Impersonate(account, is_on=False))
-
-    # --- Blocks and time ---------------------------------------------------------------
-
-    def flashblock(self) -> ClosedFlashblock:
-        """Close a flashblock with what waits: it is pre-confirmed."""
-        closed = self._network.run(CloseFlashblock())
-        return ClosedFlashblock(closed["block"], closed["index"], Hex(closed["hash"]))
-
-    def seal(self, blocks: int = 1) -> BlockData:
-        """Seal the block in progress with what waits, and more after it; returns the last."""
-        return self.at(self._network.run(Mine(blocks))).block()
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass. By the clock, blocks and flashblocks come when they are due.
-
-        In other modes the next block has the later time; they know whole seconds.
-        """
-        if self.by_clock:
-            self._network.run_for(round(seconds * SECOND_NS))
-        elif seconds != int(seconds) or seconds < 0:
-            raise InvalidArgument(f"{seconds} is not a number of whole seconds")
-        else:
-            self._network.run(IncreaseTime(int(seconds)))
-
-    def snapshot(self) -> "Checkpoint":
-        """Take a snapshot; as a context manager, the chain returns to it at the end."""
-        return Checkpoint(self._network, self._network.run(TakeSnapshot()))
-
-    # --- State -------------------------------------------------------------------------
-
-    def set_balance(self, address: Data, balance: int) -> None:
-        self._set(address, balance=_word(balance))
-
-    def set_nonce(self, address: Data, nonce: int) -> None:
-        """Set a nonce; it never falls."""
-        self._set(address, nonce=nonce)
-
-    def set_code(self, address: Data, code: Data) -> None:
-        self._set(address, code=parse_data(code) if isinstance(code, str) else code)
-
-    def set_storage(self, address: Data, slot: int, value: int) -> None:
-        self._set(address, storage={_word(slot): _word(value)})
-
-    def deal_erc20(self, token: Data, owner: Data, amount: int) -> None:
-        """Set a balance in a token. Raises `RefusedCommand` if the slot is not found."""
-        self.rpc("anvil_dealERC20", *map(to_json, (owner, token, amount)))
-
-    def _set(self, address: Data, **fields: Any) -> None:  # noqa: ANN401, of the command
-        self._network.run(SetAccount(_address(address), **fields))
 
     # --- JSON-RPC ------------------------------------------------------------------------
 
@@ -290,20 +206,6 @@ class DevChain(ChainState):
     def watch(self) -> Callable[[], str]:
         """A function that returns what has happened since now, as `foreblock dev --print` does."""
         return self._network.watch()
-
-    # --- Faults of pre-confirmation ------------------------------------------------------
-
-    def drop_tail(self) -> None:
-        """Seal the block in progress without its last flashblock, whose transactions wait again."""
-        self._network.run(DropTail())
-
-    def restart_block(self) -> None:
-        """Abandon the block in progress and begin it again; its transactions wait again."""
-        self._network.run(RestartBlock())
-
-    def reorg(self, depth: int = 1) -> None:
-        """Replace sealed blocks by empty ones; their transactions wait again."""
-        self._network.run(Reorganize(depth, put_back=True))
 
     # --- The end -----------------------------------------------------------------------
 
@@ -372,43 +274,24 @@ class Contract:
         return self._chain.send(self.address, signature, *arguments, **fields)
 
 
-class Checkpoint:
-    """A snapshot of a chain, to which it can return once."""
-
-    def __init__(self, network: LocalNetwork, number: int) -> None:
-        self._network: Final = network
-        self._number: Final = number
-
-    def revert(self) -> bool:
-        """Return the chain to the snapshot; false if it has returned to this or an earlier one."""
-        done: bool = self._network.run(Revert(self._number))
-        return done
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.revert()
+@cache
+def _known_settings() -> dict[str, Declared]:
+    return {each.name: each for each in declared(ChainSettings) if each.name != "mining"}
 
 
-def _address(given: Data) -> bytes:
-    if isinstance(given, str):
-        return parse_address(given)
-    if len(given) != 20:
-        raise InvalidArgument(f"an address has 20 bytes, not {len(given)}")
-    return given
-
-
-def _word(number: int) -> bytes:
-    """A number as commands carry it."""
-    if not 0 <= number < 1 << 256:
-        raise InvalidArgument(f"expected 0 to 2**256 - 1, found {number}")
-    return number.to_bytes(32)
+def _settings(mode: Mode, **given: Any) -> ChainSettings:  # noqa: ANN401, of the settings
+    """The settings of a chain. Raises `BadSetting`."""
+    known = _known_settings()
+    for name in given.keys() - known.keys():
+        raise BadSetting(name, "a chain has no such setting")
+    checked = {
+        name: from_value(name, known[name].kind, known[name].bounds, value)
+        for name, value in given.items()
+    }
+    mining: Any = from_value("mode", Mode, Bounds(), mode)
+    chain = ChainSettings(mining=mining, **checked)  # type: ignore[arg-type] # just checked
+    check_interval(chain)
+    return chain
 
 
 def _camel(name: str) -> str:
