@@ -32,8 +32,8 @@ class InProcessChain(Protocol):
     def answer(self, body: bytes) -> bytes:
         """The response to a JSON-RPC body."""
 
-    @property
-    def open_session(self) -> OpenSession: ...
+    def make_sessions(self) -> OpenSession:
+        """Sessions of clients that subscribe; they are notified in the running loop."""
 
 
 class Provider(JSONBaseProvider):  # type: ignore[misc] # web3 may not be installed
@@ -102,7 +102,7 @@ class AsyncProvider(PersistentConnectionProvider):  # type: ignore[misc] # as ab
 
     async def _provider_specific_connect(self) -> None:
         self._notices = asyncio.Queue()
-        self._session = self._chain.open_session(_Notices(self._notices))
+        self._session = self._chain.make_sessions()(_Notices(self._notices))
 
     async def _provider_specific_disconnect(self) -> None:
         if self._session is not None:

@@ -171,10 +171,9 @@ class DevChain(ChainControl):
         """The response to a JSON-RPC body: a request or a batch."""
         return self._network.answer(body).body
 
-    @property
-    def open_session(self) -> OpenSession:
+    def make_sessions(self) -> OpenSession:
         """Sessions of clients that subscribe; they are notified in the running loop."""
-        return self._network.open_session
+        return self._network.make_sessions()
 
     def web3(self) -> Any:  # noqa: ANN401, web3 may not be installed
         """A `web3.Web3` on the chain, which needs the package web3."""

@@ -62,13 +62,16 @@ class LocalNetwork:
             self._ledger: Final = Ledger(self._source.store, announce=False, clock=clock)
             self._ledger.flush_with(self._flush)
             keys = Keys({each.address: each.secret for each in accounts})
-            sequencing = Sequencing(self, _Pool(self._source), self, keys, network.dev.order)
-            shared = Shared(
-                commits=CommitWatch(partial(last_commit, self._ledger.view), no_hints), flushes=True
-            )
-            scheduler = InlineScheduler(CALL_MS)
-            self._service: Final = Service(self._ledger, SETTINGS, scheduler, sequencing, shared)
+            pool, order = _Pool(self._source), network.dev.order
+            self._sequencing: Final = Sequencing(self, pool, self, keys, order)
+            self._service: Final = self._make_service()
             undone.pop_all()
+
+    def _make_service(self) -> Service:
+        """The methods, with sessions that are notified in one loop."""
+        commits = CommitWatch(partial(last_commit, self._ledger.view), no_hints)
+        shared, scheduler = Shared(commits=commits, flushes=True), InlineScheduler(CALL_MS)
+        return Service(self._ledger, SETTINGS, scheduler, self._sequencing, shared)
 
     # --- Requests ----------------------------------------------------------------------
 
@@ -84,15 +87,18 @@ class LocalNetwork:
 
     def answer(self, body: bytes, client: Client = NOBODY) -> Reply:
         """Return the response to a JSON-RPC body, in one piece; an error is a response, too."""
+        return self._answer(self._service, body, client)
+
+    def make_sessions(self) -> OpenSession:
+        """Sessions of clients that subscribe, all of which are notified in one loop."""
+        service = self._make_service()
+        return partial(service.sessions.open, partial(self._answer, service))
+
+    def _answer(self, service: Service, body: bytes, client: Client) -> Reply:
         with self.lock:
-            reply = self._service.answer(body, client)
+            reply = service.answer(body, client)
             reply = reply if isinstance(reply, Reply) else self._finish(reply)
         return Reply(b"".join(_pieces(reply)), reply.headers) if reply.rest else reply
-
-    @property
-    def open_session(self) -> OpenSession:
-        """Sessions of clients that subscribe, which are notified in their running loop."""
-        return partial(self._service.sessions.open, self.answer)
 
     def _finish(self, waiting: Awaitable[Any]) -> Any:  # noqa: ANN401, its own
         return finish(waiting, self.clock, self.run_for)

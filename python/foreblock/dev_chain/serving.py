@@ -65,7 +65,7 @@ class ChainServer:
         served = Served(
             network.answer,
             lambda: Readiness(ready=True, lines=()),
-            open_session=network.open_session,
+            open_session=network.make_sessions(),
         )
         ticker = Ticker(limits, time.time)
         rules = RequestRules.of(limits, Access())
