@@ -52,6 +52,21 @@ def test_a_branch_does_not_change_what_follows() -> None:
         assert chain.block().hash == first
 
 
+def test_equal_seeds_give_equal_faults() -> None:
+    def hashes(seed: int, faults: tuple[str, ...]) -> list[bytes | None]:
+        with DevChain(mode="clock", seed=seed, faults=faults) as chain:
+            found: list[bytes | None] = []
+            for _ in range(12):
+                chain.send(BOB, value=1)
+                chain.advance(2)
+                found.append(chain.block().hash)
+            return found
+
+    faults = ("tail=0.3", "reorg=0.3")
+    assert hashes(1, faults) == hashes(1, faults)
+    assert hashes(1, faults) != hashes(1, ())
+
+
 FORKS = [
     *(("ethereum", fork) for fork in ("paris", "shanghai", "cancun", "prague", "osaka")),
     *(("optimism", fork) for fork in ("bedrock", "canyon", "ecotone", "isthmus", "karst")),
