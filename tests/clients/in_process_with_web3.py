@@ -8,9 +8,11 @@ It prints the results of its scenarios as JSON, which test_in_process.py expects
 import asyncio
 from typing import Any
 
+from web3 import Web3
 from web3.exceptions import ContractCustomError, ContractLogicError, ContractPanicError
 
 from foreblock import DevChain
+from foreblock.web3 import Provider
 from telling import show
 from with_web3 import CONTRACT
 
@@ -70,6 +72,18 @@ def contracts() -> Json:
         }
 
 
+def served() -> Json:
+    with DevChain() as chain, chain.serve() as server:
+        w3 = Web3(Provider(server.url))
+        chain.seal()
+        with w3.batch_requests() as batch:
+            batch.add(w3.eth.get_block(0))
+            batch.add(w3.eth.get_block(1))
+            heights = [each.number for each in batch.execute()]
+        connected = w3.is_connected()
+    return {"heights": heights, "connected": [connected, w3.is_connected()]}
+
+
 async def asynchronous() -> Json:
     with DevChain("ethereum") as chain:
         plain = chain.async_web3()
@@ -93,6 +107,7 @@ if __name__ == "__main__":
         {
             "synchronous": synchronous(),
             "contracts": contracts(),
+            "served": served(),
             "asynchronous": asyncio.run(asynchronous()),
         }
     )

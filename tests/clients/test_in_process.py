@@ -27,6 +27,7 @@ EXPECTED = {
             ["ContractCustomError"],
         ],
     },
+    "served": {"heights": ["0", "1"], "connected": [True, False]},
     "asynchronous": {"chain": "31337", "heads": ["1", "2", "3"], "ended": True},
 }
 
