@@ -50,7 +50,8 @@ class ChainServer:
         """End the connections and the thread."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._end)
-            self._thread.join()
+            if threading.current_thread() is not self._thread:  # which may collect garbage
+                self._thread.join()
 
     def _end(self) -> None:
         if not self._stop.done():
