@@ -123,6 +123,16 @@ def test_accounts_are_set_by_hand(dev: DevChain) -> None:
         dev.set_balance("bob", 1)
 
 
+def test_what_a_chain_returns_can_be_given_to_it(dev: DevChain) -> None:
+    owner, code = dev.accounts[1], dev.code(PREDEPLOYED)
+    dev.set_balance(owner, 5)
+    dev.set_code(BOB, code)
+    assert (dev.balance(owner), dev.code(BOB)) == (5, code)
+    dev.set_balance(owner, ETHER)
+    with dev.impersonate(owner):
+        dev.send(BOB, "approve(address,uint256)", dev.accounts[2], 1, sender=owner)
+
+
 def test_an_unknown_block_is_named(dev: DevChain) -> None:
     for block, error in ((9, UnknownBlock), ((9, 1), NotHere), (b"\x09" * 32, UnknownBlockHash)):
         state = dev.at(block)

@@ -157,7 +157,7 @@ def account_address(given: Data) -> bytes:
 def data_bytes(given: Data) -> bytes:
     """Data as bytes. Raises `InvalidArgument` for a text that is no hex."""
     try:
-        return parse_data(given) if isinstance(given, str) else given
+        return parse_data(given) if isinstance(given, str) else bytes(given)  # also of a `Hex`
     except ValueError as why:
         raise InvalidArgument(str(why)) from None
 
