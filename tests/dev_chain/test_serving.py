@@ -31,6 +31,18 @@ def test_both_see_one_chain() -> None:
         client.balance(BOB)
 
 
+def test_its_responses_name_their_snapshot() -> None:
+    with DevChain(mode="manual") as chain, chain.serve() as server, Client(server.url) as client:
+        chain.send(BOB, value=1)
+        flashblock = chain.flashblock()
+        pinned = client.pin()
+        assert pinned.block().hash == flashblock.hash
+        chain.send(BOB, value=2)
+        second = chain.flashblock()
+        newest = client.at_least(flashblock=second.position).at("pending")
+        assert (pinned.balance(BOB), newest.balance(BOB)) == (1, 3)
+
+
 def test_they_take_turns() -> None:
     def pay(client: Client) -> None:
         for _ in range(20):

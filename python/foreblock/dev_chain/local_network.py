@@ -59,7 +59,7 @@ class LocalNetwork:
         with ExitStack() as undone:
             undone.callback(self._source.close)
             self._changed()
-            self._ledger: Final = Ledger(self._source.store, announce=False, clock=clock)
+            self._ledger: Final = Ledger(self._source.store, clock=clock)
             self._ledger.flush_with(self._flush)
             keys = Keys({each.address: each.secret for each in accounts})
             pool, order = _Pool(self._source), network.dev.order
