@@ -81,7 +81,11 @@ def test_a_pin_does_not_move_and_another_hash_is_no_block(client: Client) -> Non
     assert (receipt.succeeded, receipt.transaction_hash) == (True, payment.hash)
     assert (pinned.balance(recipient), pending.balance(recipient)) == (0, 7)
     assert client.wait_for_receipt(payment.hash).block_number == receipt.block_number
-    for read in (client.at(b"\x09" * 32).block, lambda: client.balance(recipient, b"\x09" * 32)):
+    for read in (
+        client.at(b"\x09" * 32).block,
+        lambda: client.balance(recipient, b"\x09" * 32),
+        lambda: client.logs(block=b"\x09" * 32),
+    ):
         with pytest.raises(NoSuchBlock, match="0909"):
             read()
 

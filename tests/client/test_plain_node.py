@@ -272,8 +272,12 @@ def test_a_revert_has_its_reason(
 def test_a_request_without_a_block_names_none() -> None:
     unknown = failed(-32000, "header for hash not found")
     refused = pytest.raises(ErrorAnswer, match="header for hash not found")
-    with toy_endpoint({"eth_getLogs": unknown}) as url, Client(url) as client, refused:
-        client.logs(block=HASH)
+    with (
+        toy_endpoint({"eth_getTransactionReceipt": unknown}) as url,
+        Client(url) as client,
+        refused,
+    ):
+        client.receipt(HASH)
 
 
 def test_a_result_of_another_shape_names_the_field() -> None:

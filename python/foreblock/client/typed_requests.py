@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
@@ -66,6 +66,9 @@ class RpcRequest(Struct, Generic[T], frozen=True):
                 return "eth_getBlockByHash", [name, *self.params]
             case "eth_getBlockByNumber" as method, name:
                 return method, [name, *self.params]
+            case "eth_getLogs" as method, {"blockHash": name}:
+                filter_object = cast("Mapping[str, object]", self.params[0])
+                return method, [{**filter_object, "blockHash": name}]
             case method, name:
                 return method, [*self.params, name]
 
@@ -269,10 +272,11 @@ def logs(
     block: bytes | str | None = None,
 ) -> RpcRequest[tuple[LogData, ...]]:
     """The logs of blocks `first` to `last`, or of the one with the hash `block`."""
-    where = {"fromBlock": first, "toBlock": last} if block is None else {"blockHash": block}
+    where = {"fromBlock": first, "toBlock": last} if block is None else {}
     chosen = {"address": address} if address is not None else {}
     filter_object = {**where, **chosen, "topics": topics}
-    return _request("eth_getLogs", (filter_object,), partial(read, tuple[LogData, ...]))
+    name = None if block is None else {"blockHash": block}
+    return _request("eth_getLogs", (filter_object,), partial(read, tuple[LogData, ...]), name)
 
 
 def send_raw(transaction: Data) -> RpcRequest[Hex]:
