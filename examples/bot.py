@@ -20,7 +20,7 @@ TOKEN = "0x7E57000000000000000000000000000000000020"  # an ERC-20 of the genesis
 def quote(client: Client, market: Hex, ether: int) -> int:
     """The tokens for an amount of ether, from two reads that must be of one state."""
     held = client.balance(market) / ETHER
-    tokens = client.call(TOKEN, "balanceOf(address)(uint256)", market)
+    tokens: int = client.call(TOKEN, "balanceOf(address)(uint256)", market)
     return round(tokens * ether / (held + ether))
 
 

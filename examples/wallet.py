@@ -3,7 +3,7 @@
 The balances at `latest` and `pending` are of one snapshot, as they are read in one batch.
 
     0 ether
-    2 ether, of them 2 in a pre-confirmation
+    2 ether (+2 pre-confirmed)
     0 ether
     2 ether
 """
@@ -21,7 +21,7 @@ def shown(client: Client, account: str) -> str:
         pending = batch.balance(account, "pending")
     difference = pending.value - sealed.value
     text = f"{pending.value / ETHER:g} ether"
-    return f"{text}, of them {difference / ETHER:g} in a pre-confirmation" if difference else text
+    return f"{text} ({difference / ETHER:+g} pre-confirmed)" if difference else text
 
 
 def main() -> None:
