@@ -4,6 +4,7 @@ pytest loads this module in every run where foreblock is installed, so it import
 foreblock before a fixture is used.
 """
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,7 @@ def pytest_pyfunc_call(
     """Return the chain to its state after each example of Hypothesis."""
     test = getattr(pyfuncitem.obj, "hypothesis", None)
     chains: dict[int, Any] = {
-        id(each): each for name, each in pyfuncitem.funcargs.items() if _is_chain(name)
+        id(each): each for each in pyfuncitem.funcargs.values() if _is_chain(each)
     }
     if test is None or not chains:
         return (yield)
@@ -153,8 +154,10 @@ def pytest_pyfunc_call(
         test.inner_test = inner
 
 
-def _is_chain(name: str) -> bool:
-    return name in ("chain", *WIDER)
+def _is_chain(value: object) -> bool:
+    """Return True for a `DevChain`; a project may have fixtures of its own with these names."""
+    loaded = sys.modules.get("foreblock.dev_chain")
+    return loaded is not None and isinstance(value, loaded.DevChain)
 
 
 @pytest.hookimpl(wrapper=True)

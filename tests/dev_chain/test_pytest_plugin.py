@@ -160,6 +160,26 @@ def test_there_were_several(module_chain):
     done.assert_outcomes(passed=2)
 
 
+def test_other_fixtures_may_have_these_names(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+import foreblock.dev_chain
+import pytest
+from hypothesis import given, strategies
+
+@pytest.fixture(scope="module")
+def chain():
+    return "a chain of the project"
+
+@given(value=strategies.integers(1, 10))
+def test_own(chain, value):
+    assert chain == "a chain of the project"
+""",
+    )
+    done.assert_outcomes(passed=1)
+
+
 def test_the_example_of_the_page_passes(pytester: pytest.Pytester, checkout: Path) -> None:
     page = (checkout / "docs" / "in-process.md").read_text("utf-8")
     (program,) = re.findall(r"```python\n(import pytest\n.*?)```", page, re.DOTALL)
