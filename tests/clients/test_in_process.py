@@ -1,13 +1,8 @@
 """web3.py on a chain in its own process: `DevChain.web3` and `DevChain.async_web3`."""
 
 import json
-import os
-from pathlib import Path
 
-import msgspec
-
-import foreblock
-from support.servers.client_libraries import run
+from support.servers.client_libraries import IN_PROCESS, run
 
 EXPECTED = {
     "synchronous": {
@@ -33,8 +28,5 @@ EXPECTED = {
 
 
 def test_web3_runs_on_a_chain_in_its_process() -> None:
-    """Its interpreter gets foreblock and what it needs from this environment."""
-    homes = [Path(each.__file__ or "").parents[1] for each in (foreblock, msgspec)]
-    paths = os.pathsep.join(map(str, homes))
-    told = run("web3.py", "in_process_with_web3.py", variables={"PYTHONPATH": paths})
+    told = run("web3.py", "in_process_with_web3.py", variables=IN_PROCESS)
     assert json.loads(told) == EXPECTED

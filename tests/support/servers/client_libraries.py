@@ -11,8 +11,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import foreblock
 from support.servers.waiting import PATIENCE
 
 REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # set by `make clients`
@@ -31,8 +33,17 @@ LIBRARIES = {
     "web3.js": (MODULES / "web3", "node"),
     "ponder": (MODULES / "ponder", str(MODULES / ".bin" / "ponder")),
     "web3.py": (HERE / ".venv", str(PYTHON)),
+    "eth-tester": (HERE / ".venv", str(PYTHON)),
     "ethclient": (ETHCLIENT, str(ETHCLIENT)),
     **{tool: (path, str(path)) for tool, path in FOUNDRY.items()},
+}
+
+
+# For programs that import foreblock: it and what it needs are those of this environment.
+IN_PROCESS = {
+    "PYTHONPATH": os.pathsep.join(
+        str(Path(each.__file__ or "").parents[1]) for each in (foreblock, msgspec)
+    )
 }
 
 
@@ -65,5 +76,5 @@ def run(
         [program_of(library), *arguments], input=program, capture_output=True, text=True,
         check=False, cwd=cwd, env=environment(url, **(variables or {})), timeout=PATIENCE,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr or done.stdout
     return done.stdout
