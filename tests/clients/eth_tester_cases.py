@@ -5,6 +5,7 @@
 test_eth_tester.py runs it with the libraries of this folder.
 """
 
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -143,6 +144,19 @@ def test_code_is_set_with_an_authorization(w3: Web3) -> None:
     assert (listed["address"], listed["r"], listed["s"]) == (PAYEE, entry.r, entry.s)
     assert w3.eth.get_transaction_receipt(sent).type == 4
     assert w3.eth.get_code(owner.address) == bytes.fromhex("ef0100" + PAYEE[2:])
+
+
+def test_blobs_are_sent_raw(w3: Web3) -> None:
+    fields = {
+        "type": 3, "chainId": CHAIN_ID, "from": FIRST, "to": PAYEE, "nonce": 0, "gas": 21_000,
+        "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "maxFeePerBlobGas": 10**9,
+    }  # fmt: skip
+    signed = Account.from_key(bytes(31) + b"\1").sign_transaction(fields, blobs=[bytes(4096 * 32)])
+    sent = w3.eth.send_raw_transaction(signed.raw_transaction)
+    (versioned,) = w3.eth.get_transaction(sent).blobVersionedHashes
+    # The commitment to zeros is the point at infinity (EIP-4844).
+    assert versioned == b"\1" + sha256(b"\xc0" + bytes(47)).digest()[1:]
+    assert w3.eth.get_transaction_receipt(sent).blobGasUsed == 131_072
 
 
 def test_access_lists_are_in_calls_and_transactions(w3: Web3) -> None:
