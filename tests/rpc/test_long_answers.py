@@ -25,15 +25,6 @@ def batch(*calls: bytes) -> bytes:
     return b"[" + b",".join(calls) + b"]"
 
 
-def pieces(reply: Reply) -> list[bytes]:
-    found = [reply.body]
-    if isinstance(reply.rest, list):
-        return [reply.body, *reply.rest]
-    while reply.rest is not None and (taken := reply.rest.next_pieces()):
-        found += taken
-    return found
-
-
 def ask(toys: Toys, body: bytes) -> Reply:
     async def answer() -> Reply:
         reply = toys.dispatcher.answer(body, ANYBODY)
@@ -48,7 +39,7 @@ def test_a_long_text_is_not_copied(method: str, form: str) -> None:
     """Neither for a single request nor in a batch: the sent piece is the text itself."""
     toys = Toys()
     reply = ask(toys, form.replace("%b", call(method, "[1]").decode()).encode())
-    assert any(piece is toys.long_texts[1] for piece in pieces(reply))
+    assert any(piece is toys.long_texts[1] for piece in reply.take_pieces())
 
 
 def test_a_batch_of_short_and_long_answers_is_what_each_would_be_alone() -> None:
@@ -73,7 +64,7 @@ def test_many_short_answers_become_a_long_one() -> None:
     reply = ask(toys, body)
     assert reply.size > 200_000
     assert reply.size - budget.held < 10, "equal commas are one piece"
-    assert max(map(len, pieces(reply))) < LONG + 2000
+    assert max(map(len, reply.take_pieces())) < LONG + 2000
     reply = ask(toys, body)
     assert len(parse(reply)) == 200
     del reply

@@ -7,7 +7,7 @@ for it. The clock stands still unless it is advanced.
 
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Final
@@ -98,7 +98,7 @@ class LocalNetwork:
         with self.lock:
             reply = service.answer(body, client)
             reply = reply if isinstance(reply, Reply) else self._finish(reply)
-        return Reply(b"".join(_pieces(reply)), reply.headers) if reply.rest else reply
+        return Reply(b"".join(reply.take_pieces()), reply.headers) if reply.rest else reply
 
     def _finish(self, waiting: Awaitable[Any]) -> Any:  # noqa: ANN401, its own
         return finish(waiting, self.clock, self.run_for)
@@ -206,15 +206,6 @@ class _Pool:
 
     async def all(self) -> Sequence[WaitingTransaction]:
         return _waiting(self._source.window.all())
-
-
-def _pieces(reply: Reply) -> Iterator[bytes]:
-    yield reply.body
-    if isinstance(reply.rest, list):
-        yield from reply.rest
-    elif reply.rest is not None:
-        while pieces := reply.rest.next_pieces():
-            yield from pieces
 
 
 def _waiting(found: PoolSnapshot) -> list[WaitingTransaction]:

@@ -113,6 +113,16 @@ class Reply(Struct, frozen=True, gc=False):
             case text:
                 return len(self.body) + text.size
 
+    def take_pieces(self) -> list[bytes]:
+        """Return the whole body in pieces; the rest of a long text is consumed."""
+        pieces = [self.body]
+        if isinstance(self.rest, list):
+            pieces += self.rest
+        elif self.rest is not None:
+            while taken := self.rest.next_pieces():
+                pieces += taken
+        return pieces
+
 
 class Client(Struct, frozen=True, gc=False):
     """The sender of a request, as far as fairness needs to know it."""

@@ -21,12 +21,7 @@ ANYBODY = Client("127.0.0.1", 0)
 
 def body_of(reply: Reply) -> bytes:
     """The whole body of a reply, which is consumed."""
-    pieces = [reply.body]
-    if isinstance(reply.rest, list):
-        return b"".join((reply.body, *reply.rest))
-    while reply.rest is not None and (taken := reply.rest.next_pieces()):
-        pieces += taken
-    return b"".join(pieces)
+    return b"".join(reply.take_pieces())
 
 
 UNHURRIED = 600.0  # seconds, for calls that take seconds at most: none ends by preemption
