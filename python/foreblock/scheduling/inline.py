@@ -7,13 +7,13 @@ result is there when a method returns. Only the time limit of a request is kept.
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final, TypeVar
 
-from foreblock.errors import DeadlineExceeded, TimedOut
+from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallRunner, CallThreads, Runnable
 from foreblock.scheduling.fair_queue import WorkSlots
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps, Work
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, paced
 
 T = TypeVar("T")
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 class NoThreads:
     """A pool that gets no work."""
 
-    def submit_work(self, number: int, work: Work, *, address: int, timeout_us: int) -> None:
-        """Refuse: the caller runs it."""
-        raise NotImplementedError
+    def submit_work(self, *_: object, **__: object) -> None:
+        """Raise `PoolFull`: the caller runs it."""
+        raise PoolFull(0)
 
     def take(self) -> list[tuple[int, Any, bool]]:
         """Return nothing."""
@@ -67,6 +67,8 @@ class InlineScheduler(Scheduler):
         threads = CallThreads(NoThreads())
         super().__init__(threads, timeout_ms, budget, calls=InlineCalls(threads, timeout_ms))
         self._longest_ms: Final = timeout_ms
+        self._pace: Final = Pace()
+        self._pace.timeout_us = timeout_ms * 1_000
 
     def run(
         self,
@@ -75,27 +77,16 @@ class InlineScheduler(Scheduler):
         slots: WorkSlots | None = None,  # noqa: ARG002
     ) -> T:
         """Return the outcome of all steps. Raises what the steps raise, and `TimedOut`."""
-        return self.read(begin(Pace()))
+        return self.read(begin(UNHURRIED))
 
     def read(self, steps: Steps[T]) -> T:
         """Return the outcome of all steps, as `run` does."""
-        outcome: object = None
-        failure: Exception | None = None
-        while True:
-            try:
-                work = steps.send(outcome) if failure is None else steps.throw(failure)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            outcome = failure = None
-            if work is None:
-                continue
-            try:
-                outcome = work(timeout_us=self._longest_ms * 1_000)
-            except DeadlineExceeded:
-                raise TimedOut(self._longest_ms) from None
-            except Exception as raised:  # noqa: BLE001, the steps judge it
-                failure = raised
+        try:
+            next(paced(steps, self._pace))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        raise TimedOut(self._longest_ms)  # its work was stopped
 
     def coalesce(
         self,
