@@ -109,7 +109,7 @@ def parse_path(text: str) -> tuple[int, ...]:
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # deriving ten takes 3 ms, half of a new chain in the process
 def dev_accounts(mnemonic: str, count: int, path: str = ETHEREUM_PATH) -> tuple[DevAccount, ...]:
     """The first accounts of a mnemonic."""
     parent = ExtendedKey.master(seed_of(mnemonic)).descend(parse_path(path))

@@ -15,6 +15,7 @@ tail instead of a seal. Commands are in `commands`; they use the same operations
 """
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -351,8 +352,7 @@ class Sequencer:
     def catch_up(self) -> None:
         """Do all work behind the head, however long it takes."""
         self.changes.flush()
-        while self.is_behind:
-            self._catch_up_once()
+        self._catch_up_until(math.inf)
 
     def _catch_up(self) -> None:
         """Do work behind the head: one step by the clock, several otherwise.
@@ -361,7 +361,10 @@ class Sequencer:
         adds as much in between as one step does.
         """
         steps_ns = CATCH_UP_NS if self._is_far_behind else STEPS_NS
-        until_ns = 0 if self.mining.by_clock else self._clock.monotonic_ns() + steps_ns
+        self._catch_up_until(0 if self.mining.by_clock else self._clock.monotonic_ns() + steps_ns)
+
+    def _catch_up_until(self, until_ns: float) -> None:
+        """Do at least one step of the work behind the head."""
         self._catch_up_once()
         while self.is_behind and self._clock.monotonic_ns() < until_ns:
             self._catch_up_once()
