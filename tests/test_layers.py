@@ -117,7 +117,7 @@ BELOW = {
         " settings sources starting types web3 ledger/reading ledger/rules ledger/tracing"
     ),
     "pytest_plugin": "dev_chain",
-    "eth_tester": "dev_chain errors primitives sequencer types",
+    "eth_tester": "client dev_chain errors primitives sequencer types",
     # Programs.
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (

@@ -74,7 +74,7 @@ class RpcRequest(Struct, Generic[T], frozen=True):
 
     def block_at(self, here: BlockName) -> object:
         """The block parameter for a client at a block."""
-        return _json(block_name(here) if self.block is HERE else self.block)
+        return to_json(block_name(here) if self.block is HERE else self.block)
 
 
 def block_name(name: BlockName) -> object:
@@ -90,23 +90,23 @@ def _named(name: BlockName | None) -> object:
     return HERE if name is None else block_name(name)
 
 
-def _json(value: object) -> Any:  # noqa: ANN401, JSON
-    """Hex for numbers and bytes."""
+def to_json(value: object) -> Any:  # noqa: ANN401, JSON
+    """The value with hex for numbers and bytes. Raises `InvalidArgument` for a negative number."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
             raise InvalidArgument(f"{value} is negative")
         return format_quantity(value)
     if isinstance(value, Mapping):
-        return {name: _json(each) for name, each in value.items()}
+        return {name: to_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return list(map(_json, value))
+        return list(map(to_json, value))
     return format_data(value) if isinstance(value, bytes) else value
 
 
 def _request(
     method: str, params: Sequence[object], read: Callable[[object], T], block: object = None
 ) -> RpcRequest[T]:
-    return RpcRequest(method, list(map(_json, params)), read, block)
+    return RpcRequest(method, list(map(to_json, params)), read, block)
 
 
 def call_data(signature: str, *arguments: object) -> bytes:
@@ -213,15 +213,7 @@ def code(address: Data, block: BlockName | None = None) -> RpcRequest[Hex]:
 
 def storage(address: Data, slot: int, block: BlockName | None = None) -> RpcRequest[int]:
     """The value of a slot."""
-    return _request(
-        "eth_getStorageAt",
-        (
-            address,
-            slot,
-        ),
-        parse_number,
-        _named(block),
-    )
+    return _request("eth_getStorageAt", (address, slot), parse_number, _named(block))
 
 
 def call(
@@ -281,11 +273,11 @@ def logs(
 
 def send_raw(transaction: Data) -> RpcRequest[Hex]:
     """Send a signed transaction, and return its hash."""
-    return RpcRequest("eth_sendRawTransaction", [_json(transaction)], _data, is_idempotent=False)
+    return RpcRequest("eth_sendRawTransaction", [to_json(transaction)], _data, is_idempotent=False)
 
 
 def send_raw_sync(transaction: Data, timeout_ms: int | None = None) -> RpcRequest[ReceiptData]:
     """Send a signed transaction, and wait for its receipt (EIP-7966)."""
-    params = [_json(transaction), *([] if timeout_ms is None else [timeout_ms])]
+    params = [to_json(transaction), *([] if timeout_ms is None else [timeout_ms])]
     reader = partial(read, ReceiptData)
     return RpcRequest("eth_sendRawTransactionSync", params, reader, is_idempotent=False)

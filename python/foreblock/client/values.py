@@ -19,9 +19,14 @@ T = TypeVar("T")
 _NAMES = {"sender": "from", "index": "flashblockIndex"}
 
 
-def _wire_name(name: str) -> str:
+def camel_case(name: str) -> str:
+    """The name of a field as JSON-RPC writes it: `gasUsed` for `gas_used`."""
     first, *rest = name.split("_")
-    return _NAMES.get(name) or first + "".join(map(str.capitalize, rest))
+    return first + "".join(map(str.capitalize, rest))
+
+
+def _wire_name(name: str) -> str:
+    return _NAMES.get(name) or camel_case(name)
 
 
 class Hex(bytes):

@@ -12,18 +12,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from foreblock.client import typed_requests
-from foreblock.client.typed_requests import Data, call_data
-from foreblock.client.values import Hex, ReceiptData
+from foreblock.client.typed_requests import Data, call_data, to_json
+from foreblock.client.values import Hex, ReceiptData, camel_case
 from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.dev_chain.contract_abi import Abi, ContractAbi
 from foreblock.dev_chain.control import ChainControl, account_address, data_bytes
 from foreblock.dev_chain.failures import CustomErrors
 from foreblock.dev_chain.local_network import LocalNetwork
-from foreblock.dev_chain.reading import to_json
 from foreblock.errors import BadSetting, ForeblockError, Halted
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.primitives import parse_data
@@ -125,7 +123,7 @@ class DevChain(ChainControl):
             data = call_data(signature, *arguments)
         sender = fields.pop("sender", None) or self.accounts[0]
         given = {"to": to, "data": data, "from": sender, **fields}
-        wanted = {_camel(name): each for name, each in given.items() if each is not None}
+        wanted = {camel_case(name): each for name, each in given.items() if each is not None}
         sent = DevTransaction(
             self, Hex(parse_data(self.rpc("eth_sendTransaction", to_json(wanted))))
         )
@@ -219,12 +217,7 @@ class DevChain(ChainControl):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -291,8 +284,3 @@ def _settings(mode: Mode, **given: Any) -> ChainSettings:  # noqa: ANN401, of th
     chain = ChainSettings(mining=mining, **checked)  # type: ignore[arg-type] # just checked
     check_interval(chain)
     return chain
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))

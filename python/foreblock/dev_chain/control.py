@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Final, Self
 
 from msgspec import Struct
@@ -19,12 +18,12 @@ from foreblock.bus.commands import (
     SetAccount,
     TakeSnapshot,
 )
-from foreblock.client.typed_requests import Data
+from foreblock.client.typed_requests import Data, to_json
 from foreblock.client.values import BlockData, Hex
 from foreblock.clock import SECOND_NS
 from foreblock.dev_chain.failures import CustomErrors
 from foreblock.dev_chain.local_network import LocalNetwork
-from foreblock.dev_chain.reading import ChainState, to_json
+from foreblock.dev_chain.reading import ChainState
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import ADDRESS_BYTES, parse_data
 
@@ -137,12 +136,7 @@ class Checkpoint:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.revert()
 
 

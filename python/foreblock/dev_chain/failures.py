@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from foreblock.client.values import Hex
-from foreblock.dev_chain.contract_abi import AbiFunction
+from foreblock.dev_chain.contract_abi import SELECTOR, AbiFunction
 from foreblock.errors import ForeblockError, Halted, Reverted, Undecodable
 from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.ledger.tracing.call_tree import (
@@ -17,7 +17,6 @@ from foreblock.ledger.tracing.call_tree import (
 from foreblock.primitives import parse_data
 from foreblock.types import revert_reason
 
-SELECTOR: Final = 4  # bytes
 MOST_NOTES: Final = 60  # lines of calls
 
 

@@ -1,12 +1,19 @@
 """Reads at one block of a chain: balances, calls, blocks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from foreblock.client import typed_requests
-from foreblock.client.typed_requests import BlockName, Data, RpcRequest, block_name, call_data
+from foreblock.client.typed_requests import (
+    BlockName,
+    Data,
+    RpcRequest,
+    block_name,
+    call_data,
+    to_json,
+)
 from foreblock.client.values import BlockData, Hex, LogData, outputs
 from foreblock.dev_chain.failures import CustomErrors, failed
 from foreblock.dev_chain.local_network import LocalNetwork
@@ -144,14 +151,3 @@ def _unknown(block: BlockName) -> NotHere:
             return UnknownBlockHash(block)
         case _:
             return NoSuchHead(str(block))
-
-
-def to_json(value: object) -> Any:  # noqa: ANN401, JSON
-    """The value with hex for numbers and bytes."""
-    if isinstance(value, Mapping):
-        return {name: to_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(to_json, value))
-    if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    return hex(value) if isinstance(value, int) and not isinstance(value, bool) else value

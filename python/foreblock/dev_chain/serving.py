@@ -7,7 +7,6 @@ the chain is served.
 import asyncio
 import threading
 import time
-from types import TracebackType
 from typing import Final, Self
 
 from foreblock.clock import SECOND_NS
@@ -88,10 +87,5 @@ class ChainServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -23,8 +23,8 @@ from eth_tester.exceptions import ValidationError as BadRequest
 from eth_utils import ValidationError
 from rlp.exceptions import DecodingError
 
+from foreblock.client.typed_requests import to_json
 from foreblock.dev_chain import ChainState, Checkpoint, DevChain
-from foreblock.dev_chain.reading import to_json
 from foreblock.errors import (
     Halted,
     NotHere,

@@ -5,7 +5,8 @@ A legacy transaction has no chain id in its signature: eth-tester takes no `v` a
 
 from typing import Final
 
-from foreblock.dev_chain.reading import to_json
+from foreblock.client.typed_requests import to_json
+from foreblock.client.values import camel_case
 from foreblock.eth_tester.values import (
     AUTHORIZATION,
     DYNAMIC_FEE,
@@ -13,7 +14,6 @@ from foreblock.eth_tester.values import (
     SET_CODE,
     Fields,
     Json,
-    camel,
 )
 from foreblock.eth_tester.values import WORD as WORD_BYTES
 from foreblock.primitives import encode_rlp, format_data
@@ -86,7 +86,7 @@ def _access_list(fields: Fields) -> list[Json]:
 def call_object(transaction: Fields) -> Json:
     """The transaction as an argument of eth_call."""
     fields = {
-        camel(name): each
+        camel_case(name): each
         for name, each in transaction.items()
         if name not in OF_SENDING and each != b""
     }
@@ -96,7 +96,9 @@ def call_object(transaction: Fields) -> Json:
         ]
     if "authorization_list" in transaction:
         listed = transaction["authorization_list"]
-        fields["authorizationList"] = [{camel(n): v for n, v in each.items()} for each in listed]
+        fields["authorizationList"] = [
+            {camel_case(n): v for n, v in each.items()} for each in listed
+        ]
     return to_json(fields)
 
 

@@ -6,6 +6,7 @@ What is in the pending block has no place: neither block nor index.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from foreblock.client.values import camel_case
 from foreblock.primitives import parse_data
 
 Json = Any
@@ -104,7 +105,7 @@ def _placed(fields: dict[str, Json], height: int) -> dict[str, Json]:
 
 def _read(found: Fields, names: Iterable[str], **renamed: str) -> dict[str, Json]:
     """The named fields that an object of JSON-RPC has."""
-    wire_names = {name: renamed.get(name) or camel(name) for name in names}
+    wire_names = {name: renamed.get(name) or camel_case(name) for name in names}
     return {name: _value(name, found[wire]) for name, wire in wire_names.items() if wire in found}
 
 
@@ -112,9 +113,3 @@ def _value(name: str, given: str | None) -> bytes | int | None:
     if given is None:
         return None
     return parse_data(given) if name in DATA else int(given, 16)
-
-
-def camel(name: str) -> str:
-    """The name of a field in JSON-RPC."""
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))

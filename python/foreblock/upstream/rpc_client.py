@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -203,12 +202,7 @@ class Endpoint:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
