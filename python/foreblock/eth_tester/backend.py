@@ -166,8 +166,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc] # eth-tester may not be i
             self.chain.seal(num_blocks)
             self.chain.rpc("anvil_setCoinbase", format_data(NO_COINBASE))
         numbers = range(first, first + num_blocks)
-        blocks = (self.get_block_by_number(number, full_transaction=False) for number in numbers)
-        return tuple(each["hash"] for each in blocks)
+        return tuple(self._header(number)["hash"] for number in numbers)
 
     @property
     def _height(self) -> int:
@@ -230,8 +229,12 @@ class Backend(BaseChainBackend):  # type: ignore[misc] # eth-tester may not be i
             raise BlockNotFound(f"No block found for block hash: {name}")
         return block_values(found, height)
 
+    def _header(self, block_number: BlockName) -> dict[str, Json]:
+        """A block without what its transactions contain."""
+        return self.get_block_by_number(block_number, full_transaction=False)
+
     def get_base_fee(self, block_number: BlockName = "latest") -> int:
-        base_fee: int = self.get_block_by_number(block_number)["base_fee_per_gas"]
+        base_fee: int = self._header(block_number)["base_fee_per_gas"]
         return base_fee
 
     def get_fee_history(
@@ -244,9 +247,9 @@ class Backend(BaseChainBackend):  # type: ignore[misc] # eth-tester may not be i
         if not 1 <= block_count <= MOST_FEES:
             raise BadRequest(f"block_count must be between 1 and {MOST_FEES}")
         name = "latest" if newest_block == "pending" else newest_block
-        newest: int = self.get_block_by_number(name)["number"]
+        newest: int = self._header(name)["number"]
         numbers = range(newest - 1, max(newest - 1 - block_count, -1), -1)
-        blocks = [self.get_block_by_number(number) for number in numbers]
+        blocks = [self._header(number) for number in numbers]
         return {
             "oldest_block": 1,
             "base_fee_per_gas": [each["base_fee_per_gas"] for each in blocks],
