@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["pytester"]
+from support.plugin_runs import run_pytest
 
-# Where foreblock is installed with its entry point, the plugin has that name.
-PLUGIN = ("-p", "no:foreblock", "-p", "foreblock.pytest_plugin", "-p", "no:randomly")
+pytest_plugins = ["pytester"]
 
 
 def run(pytester: pytest.Pytester, source: str, *options: str) -> pytest.RunResult:
     pytester.makepyfile(f"BOB = b'\\xb0' * 20\nSEEN = []\n{source}")
-    return pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", *options)
+    return run_pytest(pytester, *options)
 
 
 def test_a_chain_returns_after_each_test(pytester: pytest.Pytester) -> None:

@@ -8,10 +8,10 @@ import structlog
 from conftest import CHECKOUT
 from foreblock import DevChain
 from support.each_case import each_case
+from support.plugin_runs import run_pytest
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "no:foreblock", "-p", "foreblock.pytest_plugin", "-p", "no:randomly")
 TUTORIAL = (CHECKOUT / "docs" / "python-tutorial.md").read_text("utf-8")
 PROGRAMS = re.findall(
     r"<!-- run -->\n```python\n(.*?)```\n\n```text\n(.*?)```", TUTORIAL, re.DOTALL
@@ -27,30 +27,26 @@ def test_a_program_prints_what_the_tutorial_shows(
     assert capsys.readouterr().out == shown
 
 
-def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", *arguments)
-
-
 def test_the_tests_of_the_tutorial_find_the_shop_that_trusts(pytester: pytest.Pytester) -> None:
     trusting, tests, careful, over_http = re.findall(
         r"^`(\w+\.py)`:\n\n```python\n(.*?)```", TUTORIAL, re.DOTALL | re.MULTILINE
     )
     for name, text in (trusting, tests):
         (pytester.path / name).write_text(text, "utf-8")
-    done = run(pytester, "-q")
+    done = run_pytest(pytester, "-q")
     done.assert_outcomes(passed=2, failed=1)
     (shown,) = re.findall(r"```text\n(E .*?)```", TUTORIAL, re.DOTALL)
     done.stdout.fnmatch_lines([line.replace("…", "*") for line in shown.splitlines()])
     for name, text in (careful, over_http):
         (pytester.path / name).write_text(text, "utf-8")
-    run(pytester).assert_outcomes(passed=4)
+    run_pytest(pytester).assert_outcomes(passed=4)
 
 
 def test_the_suite_without_anvil_passes(pytester: pytest.Pytester) -> None:
     page = (CHECKOUT / "docs" / "from-anvil-in-pytest.md").read_text("utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     pytester.makepyfile(program)
-    run(pytester).assert_outcomes(passed=5)
+    run_pytest(pytester).assert_outcomes(passed=5)
 
 
 def test_what_is_typed_instead_of_anvil_exists() -> None:
