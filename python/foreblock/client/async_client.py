@@ -120,7 +120,7 @@ class AsyncClient:
         return self._seen.highest
 
     def at(self, block: BlockName) -> Self:
-        """The same client, with reads at another block."""
+        """Return a copy whose reads are at another block."""
         found = copy.copy(self)
         found._here = block  # noqa: SLF001
         return found
@@ -132,17 +132,17 @@ class AsyncClient:
         flashblock: tuple[int, int] | None = None,
         wait: float | None = None,
     ) -> Self:
-        """The same client, with reads that include a commit or a flashblock.
+        """Return a copy whose reads include a commit or a flashblock.
 
-        The endpoint waits for it, `wait` seconds at most, by default its own time and some retries.
-        Otherwise reads raise `StaleEndpoint`, as they do at a node that names no snapshot.
+        The endpoint waits for it, `wait` seconds at most; by default it chooses the time, and reads
+        are repeated. Then reads raise `StaleEndpoint`, as they do at a node that names no snapshot.
         """
         found = copy.copy(self)
         found._wanted = Demand(commit, flashblock, wait)  # noqa: SLF001
         return found
 
     async def pin(self) -> Self:
-        """The same client, with reads at the newest flashblock, or at the latest block without.
+        """Return a copy whose reads are at the newest flashblock, or else at the latest block.
 
         Its reads are of exactly that state, or raise `NoSuchBlock`.
         """

@@ -54,7 +54,7 @@ def _is_in_loop() -> bool:
 def blocking(
     method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["Client", P], T]:
-    """The same method of the blocking client."""
+    """Make a blocking method of an asynchronous one."""
 
     @wraps(method)
     def run(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -66,7 +66,7 @@ def blocking(
 def copying(
     method: Callable[Concatenate[AsyncClient, P], AsyncClient],
 ) -> Callable[Concatenate["Client", P], "Client"]:
-    """The same method of the blocking client, which returns one."""
+    """Make a method that returns a copy of the blocking client."""
 
     @wraps(method)
     def copied(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> "Client":
@@ -124,7 +124,7 @@ class Client:
         return self.asynchronous.commit
 
     def pin(self) -> Self:
-        """The same client, with reads at the newest flashblock, or at the latest block without."""
+        """Return a copy whose reads are at the newest flashblock, or else at the latest block."""
         return self.over(self.loop.run(self.asynchronous.pin()))
 
     @contextmanager
@@ -146,7 +146,7 @@ class Client:
         self.close()
 
     def over(self, client: AsyncClient) -> Self:
-        """The same client, over a copy of the asynchronous one."""
+        """Return a copy that uses this asynchronous client."""
         found = copy.copy(self)
         found.asynchronous = client
         return found

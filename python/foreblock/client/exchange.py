@@ -1,4 +1,4 @@
-"""What a response means: its snapshot, its freshness, and the exception of a failure. No I/O."""
+"""Responses as values: the snapshot, the freshness, and the exception of a failure. No I/O."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def snapshot_of(headers: Mapping[str, str]) -> SnapshotData | None:
 
 
 class Demand(Struct, frozen=True):
-    """What a response must include at least: a commit, a flashblock as block number and index."""
+    """The oldest state that a response may have: a commit, a flashblock (block number, index)."""
 
     commit: int | None = None
     flashblock: tuple[int, int] | None = None
@@ -127,7 +127,7 @@ class Exchanged(Struct, frozen=True):
 
 
 def exchanged(reply: HttpReply, count: int) -> Exchanged:
-    """What a response says about a body of `count` requests."""
+    """Return the results of a response to `count` requests."""
     try:
         found = results(reply.status, reply.body, range(1, count + 1))
     except RefusedAnswer as refused:

@@ -39,7 +39,7 @@ _library_log: Final = logging.getLogger("foreblock.client.flashblocks")
 
 
 class KnownFlashblock(NamedTuple):
-    """What is kept of a flashblock."""
+    """The fields of a flashblock that later ones are compared with."""
 
     position: Position
     hash: Hex
