@@ -143,16 +143,18 @@ class Pair:
 
     def again(self, run: Callable[[State], T], learned: FetchedState | None = None) -> T:
         """Repeat a run on the partial store until nothing is missing; return its outcome."""
+        learned = learned or self.learned
+        self.part.set_fallback_state(learned)
         for _ in range(MOST_ROUNDS):
             with self.part.view() as view:
                 assert view.heads.latest is not None
                 state = view.state(view.heads.latest[0])
                 try:
-                    return run(state.with_learned(learned) if learned else state)
+                    return run(state)
                 except StateMissing as missing:
                     misses = missing.misses
             self.rounds += 1
-            self.prove(learned or self.learned, misses)
+            self.prove(learned, misses)
         raise AssertionError("it never has enough")
 
     def block(self, block: list[Call]) -> None:
@@ -198,6 +200,7 @@ class Pair:
                 for slot in range(8):
                     found = self.again(methodcaller("storage", address, slot), learned)
                     assert found == expected.storage(address, slot)
+        self.part.set_fallback_state(self.learned)
 
 
 def _known(account: Account | None) -> tuple[int, int, bytes] | None:

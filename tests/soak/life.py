@@ -159,7 +159,7 @@ def _sample_of(view: View, chain: DevChain, transactions: int, requests: int) ->
         oldest_partial=_lowest(latest, lambda block: _has_partials(view, block)),
         hash_rows=len(view.rows(b"h", ROWS)),
         earliest=view.heads.earliest,
-        pages_of_past=sum(pages for name, pages in chain.store.pages() if name in OF_PAST),
+        pages_of_past=sum(pages for name, _, pages, _ in chain.store.sizes()[3] if name in OF_PAST),
     )
 
 

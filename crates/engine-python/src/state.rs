@@ -13,7 +13,6 @@ use crate::account::Account;
 use crate::convert::{Arg, Integer, limits};
 use crate::env::{Env, Message};
 use crate::error::to_python;
-use crate::fetched_state::FetchedState;
 use crate::missing_keys::{MissingKeys, slots_of};
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
@@ -72,11 +71,6 @@ impl State {
     fn block_hash<'py>(&self, py: Python<'py>, number: Arg<u64>) -> PyResult<Bound<'py, PyBytes>> {
         let hash = self.0.block_hash(number.0).map_err(to_python)?;
         Ok(PyBytes::new(py, hash.as_slice()))
-    }
-
-    #[pyo3(signature = (learned))]
-    fn with_learned(&self, learned: Option<&FetchedState>) -> Self {
-        Self(self.0.with_learned(learned.map(|learned| &learned.0)))
     }
 
     fn is_same_life_as_anchor(&self, address: Arg<Address>) -> PyResult<bool> {

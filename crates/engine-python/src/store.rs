@@ -181,18 +181,12 @@ impl Store {
         py.detach(|| store.put_note(commit.0, &note)).map_err(to_python)
     }
 
-    #[pyo3(signature = (entries, seconds = 0.0, *, prune = true))]
-    fn maintain(
-        &self,
-        py: Python<'_>,
-        entries: Arg<usize>,
-        seconds: f64,
-        prune: bool,
-    ) -> PyResult<usize> {
+    #[pyo3(signature = (entries, seconds = 0.0))]
+    fn maintain(&self, py: Python<'_>, entries: Arg<usize>, seconds: f64) -> PyResult<usize> {
         let store = self.opened()?;
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|why| to_python(Error::invalid(format!("{seconds} seconds: {why}"))))?;
-        py.detach(|| store.maintain_within(entries.0, time, prune)).map_err(to_python)
+        py.detach(|| store.maintain_within(entries.0, time)).map_err(to_python)
     }
 
     #[pyo3(signature = (block))]
@@ -293,11 +287,6 @@ impl Store {
     fn used_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.opened()?;
         py.detach(|| store.used_bytes()).map_err(to_python)
-    }
-
-    fn pages(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, usize)>> {
-        let store = self.opened()?;
-        py.detach(|| store.pages()).map_err(to_python)
     }
 
     fn sizes(&self, py: Python<'_>) -> PyResult<(u32, usize, usize, Vec<TableSize>)> {

@@ -110,15 +110,6 @@ impl StateTrie {
         hashed(py, || self.opened().storage_root(&address.0))
     }
 
-    fn storage_root_after<'py>(
-        &self,
-        py: Python<'py>,
-        address: Arg<Address>,
-        changes: &Changes,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || self.opened().storage_root_after(&address.0, &changes.0))
-    }
-
     fn needs(&self, py: Python<'_>, changes: &Changes) -> PyResult<ProofsNeeded> {
         py.detach(|| self.opened().needs(&changes.0)).map(ProofsNeeded).map_err(to_python)
     }

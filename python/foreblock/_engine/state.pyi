@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
-from foreblock._engine.fetched_state import FetchedState, MissingKeys
+from foreblock._engine.fetched_state import MissingKeys
 from foreblock._engine.witness import Recording
 
 @final
@@ -36,9 +36,6 @@ class State:
     @property
     def sealed_block(self) -> int:
         """The state's block, or the sealed block that its partial blocks are based on."""
-
-    def with_learned(self, learned: FetchedState | None) -> State:
-        """This state with other fetched values than those of `Store.set_fallback_state`."""
 
     def missing(
         self, accounts: Sequence[bytes], slots: Mapping[bytes, Sequence[int]] | None = None
@@ -175,9 +172,6 @@ class StateTrie:
     def root(self) -> bytes: ...
     def storage_root(self, address: bytes) -> bytes:
         """The current storage root of an account."""
-
-    def storage_root_after(self, address: bytes, changes: Changes) -> bytes:
-        """The storage root of an account after changes, which are not applied."""
 
     def needs(self, changes: Changes) -> ProofsNeeded:
         """Return the proofs without which `apply` and `root` raise `MissingNode`. Applies nothing.

@@ -132,13 +132,12 @@ class Store:
         None restores the normal retention. Lasts until the store is closed.
         """
 
-    def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
+    def maintain(self, entries: int, seconds: float = 0.0) -> int:
         """Do background work in slices of up to `entries` entries each.
 
-        Deletes unreachable data, folds sealed deltas into the flat table, writes trie nodes and,
-        with `prune`, prunes, in one durable transaction that changes no response. Starts slices
-        until `seconds` have passed, at least one. Returns the number of entries processed; 0 if
-        nothing is due.
+        Deletes unreachable data, folds sealed deltas into the flat table, writes trie nodes and
+        prunes, in one durable transaction that changes no response. Starts slices until `seconds`
+        have passed, at least one. Returns the number of entries processed; 0 if nothing is due.
         """
 
     def put_rows(self, put: list[tuple[bytes, bytes]], deleted: list[bytes]) -> None:
@@ -152,9 +151,6 @@ class Store:
 
     def put_ancestor_hashes(self, hashes: list[tuple[int, bytes]]) -> None:
         """Store hashes of blocks before the first one, for BLOCKHASH. Keeps the commit number."""
-
-    def pages(self) -> list[tuple[str, int]]:
-        """The names of the tables, each with its number of pages."""
 
     def sizes(self) -> tuple[int, int, int, list[tuple[str, int, int, int]]]:
         """The page size in bytes, total pages, free pages, and the tables of the last commit.

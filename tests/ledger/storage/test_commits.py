@@ -84,7 +84,7 @@ def test_a_chain_with_faults_is_the_same_everywhere(tmp_path: Path, pace: str) -
 
     def then(_: int, store: Store) -> None:
         if pace == "always" or (pace == "random" and chance.random() < 0.2):
-            store.maintain(50, prune=chance.random() < 0.5)
+            store.maintain(50)
 
     maintain(chain.store)
     path = str(tmp_path / "replica")

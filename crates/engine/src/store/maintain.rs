@@ -42,17 +42,16 @@ impl Store {
     ///
     /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
-        self.maintain_within(entries, Duration::ZERO, true)
+        self.maintain_within(entries, Duration::ZERO)
     }
 
     /// Processes slices of up to `entries` entries, in one durable transaction, until no work is
-    /// due or the time is up; at least one slice. Prunes only if `prune` is set, because
-    /// pruning touches other pages than the rest of the work.
+    /// due or the time is up; at least one slice.
     ///
     /// # Errors
     ///
     /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or another store error.
-    pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
+    pub fn maintain_within(&self, entries: usize, time: Duration) -> Result<usize> {
         let begun = Instant::now();
         let mut layers = self.layers()?;
         let (worked, next_layers) = self.write(|txn| {
@@ -64,7 +63,7 @@ impl Store {
             let mut worked = 0;
             let keep = self.keep();
             loop {
-                let round = slice.round(entries, prune.then_some(&keep))?;
+                let round = slice.round(entries, &keep)?;
                 worked += round;
                 if round == 0 || begun.elapsed() >= time {
                     break;
@@ -108,7 +107,7 @@ pub(super) struct Slice<'a, 'e> {
 impl Slice<'_, '_> {
     /// Processes one slice: each kind of work gets its share, then the rest goes to the kinds with
     /// work left. Returns the number of entries processed.
-    fn round(&mut self, entries: usize, keep: Option<&Keep>) -> Result<usize> {
+    fn round(&mut self, entries: usize, keep: &Keep) -> Result<usize> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {
             // Folding waits until stale flat entries are cleared, and writing nodes until stale
@@ -118,9 +117,7 @@ impl Slice<'_, '_> {
             self.within(share, |slice| slice.clear(Garbage::is_of_nodes))?;
             self.within(share, Self::write_nodes)?;
             self.within(share, |slice| slice.clear(|_| true))?;
-            if let Some(keep) = keep {
-                self.within(share, |slice| slice.prune(keep))?;
-            }
+            self.within(share, |slice| slice.prune(keep))?;
         }
         Ok(entries - self.left)
     }

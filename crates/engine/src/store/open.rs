@@ -191,12 +191,12 @@ impl Store {
         self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
-    /// The highest number of reader slots used so far, and the number of slots.
     /// True if a commit returns only once it is on disk.
     pub(super) fn sync(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.sync)
     }
 
+    /// The highest number of reader slots used so far, and the number of slots.
     ///
     /// # Errors
     ///

@@ -28,15 +28,6 @@ pub struct FileSize {
 }
 
 impl Store {
-    /// The number of pages of each table, including overflow pages.
-    ///
-    /// # Errors
-    ///
-    /// `StoreClosed`, `StoreDamaged`, `Store`.
-    pub fn pages(&self) -> Result<Vec<(&'static str, usize)>> {
-        Ok(self.sizes()?.tables.into_iter().map(|table| (table.name, table.pages)).collect())
-    }
-
     /// The statistics of the last commit.
     ///
     /// # Errors

@@ -171,21 +171,6 @@ impl StateRoot {
         self.accounts.get(&key, &rows)?.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of)
     }
 
-    /// Like `storage_root`, after changes that are not applied. Only the changes of this account
-    /// matter.
-    pub fn storage_root_after(
-        &self,
-        address: &Address,
-        changes: &Changes,
-        nodes: &dyn NodeReader,
-    ) -> Result<B256> {
-        let mut trial = self.clone();
-        if let Some(change) = changes.accounts.get(address) {
-            trial.apply_to_account(address, change, nodes)?;
-        }
-        trial.storage_root(address, nodes)
-    }
-
     /// The proof of an account, its storage root, and the proofs of some of its slots. `account` is
     /// the account in this state.
     pub fn prove(

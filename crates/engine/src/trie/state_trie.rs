@@ -118,15 +118,6 @@ impl<N: NodeSource> StateTrie<N> {
         found.map_err(|failed| self.missing(failed, address, &[]))
     }
 
-    /// The storage root of the account after changes, which are not applied.
-    ///
-    /// # Errors
-    ///
-    /// `MissingNode`, `StoreDamaged`, or an error from reading nodes.
-    pub fn storage_root_after(&self, address: &Address, changes: &Changes) -> Result<B256> {
-        self.read(|trie, nodes| trie.storage_root_after(address, changes, nodes))
-    }
-
     /// The proofs without which `apply` and `root` fail with `MissingNode`; empty if all required
     /// nodes are known.
     ///
