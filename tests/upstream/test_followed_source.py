@@ -11,7 +11,7 @@ import pytest
 
 from foreblock.backoff import Waits
 from foreblock.clock import Clock, DrivenClock, SystemClock
-from foreblock.follow.sealed_blocks import CATCH_UP, HEADS_SECONDS, FollowedSource
+from foreblock.follow.sealed_blocks import CATCH_UP, HEADS_SECONDS, WALKED, FollowedSource
 from foreblock.types import Block
 from foreblock.upstream.block_fetcher import BlockFetcher, CanonicalHead
 from foreblock.upstream.budget import UnitBudget
@@ -260,5 +260,18 @@ def test_a_chain_that_parts_below_the_base_begins_anew_however_far_it_is_ahead(a
                 await until(lambda: bool(chain.anew))
                 assert "forked from ours" in chain.anew[0]
                 await until(lambda: chain.blocks == chain.theirs[-1:])
+
+    run(body)
+
+
+def test_a_fork_below_the_base_is_found_without_a_walk_to_it() -> None:
+    async def body() -> None:
+        chain = Anchored(CHAIN[-12:])
+        chain.theirs = [*CHAIN[:-14], *grow(CHAIN[-15], 14, b"other")]
+        with block_node(chain.theirs) as (node, url):
+            async with filling(url, chain):
+                await until(lambda: bool(chain.anew))
+                assert "forked from ours" in chain.anew[0]
+                assert sum(each.endswith("whole") for each in node.asked) <= WALKED
 
     run(body)

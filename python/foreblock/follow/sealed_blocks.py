@@ -40,6 +40,7 @@ BLOCK_TIMES: Final = 2  # that a message may wait for a response
 STUCK: Final = 4  # failed fetches of a block's state, until another anchor is chosen
 ANCHOR_AGAIN: Final = 2.0  # seconds between two anchors at least, or half the time of a block
 HEADS_SECONDS: Final = 4.0  # for which heads that were read are good enough
+WALKED: Final = 4  # blocks from child to parent, until the base is compared
 CATCH_UP: Final = 4.0  # seconds for many blocks; a new anchor takes less
 
 
@@ -124,11 +125,17 @@ class FollowedSource(CanonicalSource):
         """Return the missing blocks, oldest first; none if they lead below the base.
 
         Then the chain forked below the base, if upstreams have named the block, by the tip or by
-        its number: a feed may name anything.
+        its number: a feed may name anything. After a few blocks the base itself is compared:
+        walking down to it takes a round trip for each block.
         """
         blocks: list[Block] = []
         parent, earliest = hash, await self._chain.earliest()
         while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
+            if len(blocks) == WALKED:
+                base = await self._ask(self._blocks.head_at(earliest))
+                if not await self._chain.knows(base.hash):
+                    self._forks.append(base)
+                    return []
             block = await self._fetch(self._blocks.block(parent))
             if block.header.number <= earliest:
                 is_tip = self.tip is not None and hash == self.tip.hash
