@@ -113,8 +113,9 @@ BELOW = {
     # A chain in the process of its user, and what tools see of it.
     "web3": "errors scheduling upstream",
     "dev_chain": (
-        "bus client clock errors methods primitives rpc scheduling sequencer server service"
-        " settings sources starting types web3 ledger/reading ledger/rules ledger/tracing"
+        "bus client clock errors feed methods primitives rpc scheduling sequencer server service"
+        " settings sources starting types upstream web3 ledger/genesis ledger/reading ledger/rules"
+        " ledger/storage ledger/tracing"
     ),
     "pytest_plugin": "dev_chain",
     "eth_tester": "client dev_chain errors primitives sequencer types",

@@ -1,4 +1,4 @@
-"""Fixtures for tests on a chain in the process: `chain`, `module_chain`, `session_chain`, `w3`.
+"""Fixtures for tests on a chain in the process: `chain`, `followed_chain`, `w3` and wider chains.
 
 pytest loads this module in every run where foreblock is installed, so it imports nothing of
 foreblock before a fixture is used.
@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from foreblock.dev_chain import DevChain
+    from foreblock.dev_chain import DevChain, FollowedDevChain
 
 OPTIONS = {
     "rules": "rules of the chains: optimism or ethereum",
     "fork": "fork of these rules",
     "seed": "seed of the chains",
+    "faults": "faults of the chains and their feeds, as in tail=0.1,drop=0.05",
+}
+READERS: dict[str, Callable[[str], Any]] = {
+    "seed": int,
+    "faults": lambda text: tuple(text.split(",")),
 }
 WIDER = ("module_chain", "session_chain")
-REPORT = pytest.StashKey[Callable[[], str]]()
+REPORTS = pytest.StashKey[dict[str, Callable[[], str]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,17 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
         "markers",
-        "chain(rules, fork, seed, mode, …): settings of foreblock.DevChain for the chain of a test"
-        " or, in pytestmark, of a module",
+        "chain(rules, fork, seed, mode, faults, …): settings of foreblock.DevChain for the chain of"
+        " a test or, in pytestmark, of a module",
     )
 
 
 def _settings(node: pytest.Item | pytest.Collector, config: pytest.Config) -> dict[str, Any]:
     """The settings of the markers of a node, the closest first, and of the options."""
     given = {name: config.getoption(f"chain_{name}") for name in OPTIONS}
-    found = {name: value for name, value in given.items() if value is not None}
-    if "seed" in found:
-        found["seed"] = int(found["seed"])
+    found = {name: READERS.get(name, str)(text) for name, text in given.items() if text is not None}
     for marker in reversed(list(node.iter_markers("chain"))):
         found |= marker.kwargs
     return found
@@ -102,10 +105,14 @@ def _own(settings: Mapping[str, Any]) -> Iterator["DevChain"]:
 def chain(request: pytest.FixtureRequest, foreblock_chains: _Chains) -> Iterator["DevChain"]:
     """A chain that returns to its state after the test.
 
-    It is `module_chain` or `session_chain` if the test uses one, also through its fixtures.
+    It is that of `followed_chain`, `module_chain` or `session_chain` if the test uses one, also
+    through its fixtures.
     """
     settings = _settings(request.node, request.config)
     wider = next((each for each in WIDER if each in request.fixturenames), None)
+    if "followed_chain" in request.fixturenames:
+        yield request.getfixturevalue("followed_chain").chain
+        return
     if wider is None:
         found = foreblock_chains.get(settings)
     elif settings == _settings(request.node.getparent(pytest.Module), request.config):
@@ -113,10 +120,21 @@ def chain(request: pytest.FixtureRequest, foreblock_chains: _Chains) -> Iterator
     else:
         raise pytest.UsageError(f"the test has the settings of {wider}, and none of its own")
     snapshot = found.snapshot()
-    request.node.stash[REPORT] = found.watch()
+    request.node.stash[REPORTS] = {"chain": found.watch()}
     yield found
     if found.is_closed or not snapshot.revert():
         foreblock_chains.close(found)
+
+
+@pytest.fixture
+def followed_chain(request: pytest.FixtureRequest) -> Iterator["FollowedDevChain"]:
+    """A chain of its own, and a second service that follows its feed."""
+    from foreblock.dev_chain import DevChain, FollowedDevChain  # noqa: PLC0415, only when it is used
+
+    with DevChain(**_settings(request.node, request.config)) as chain:
+        follower = chain.follow()
+        request.node.stash[REPORTS] = {"chain": chain.watch(), "follower": follower.watch()}
+        yield FollowedDevChain(chain, follower)
 
 
 @pytest.fixture
@@ -164,10 +182,10 @@ def _is_chain(value: object) -> bool:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what happened on the chain of a test that failed."""
+    """Show what happened on the chain of a test that failed, and at its follower."""
     report = yield
-    if report.when == "call" and report.failed and REPORT in item.stash:
-        text = item.stash[REPORT]()
-        if text:
-            report.sections.append(("chain", text))
+    if report.when == "call" and report.failed:
+        for name, report_text in item.stash.get(REPORTS, {}).items():
+            if text := report_text():
+                report.sections.append((name, text))
     return report

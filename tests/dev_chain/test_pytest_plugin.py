@@ -114,6 +114,47 @@ def test_unknown(chain):
     run(pytester, source, *options, "--strict-markers").assert_outcomes(passed=3, errors=1)
 
 
+def test_a_followed_chain_has_faults_of_its_own(pytester: pytest.Pytester) -> None:
+    source = """
+import pytest
+
+pytestmark = pytest.mark.chain(mode="manual")
+
+def test_follower(followed_chain, chain):
+    assert chain is followed_chain.chain
+    chain.send(BOB, value=1)
+    chain.flashblock()
+    followed_chain.wait()
+    assert followed_chain.follower.at("pending").balance(BOB) == 1
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.chain(faults=("drop=1",))
+def test_marker(followed_chain, number):
+    chain, follower = followed_chain
+    chain.send(BOB, value=1)
+    chain.flashblock()
+    followed_chain.wait()
+    assert (chain.at("pending").balance(BOB), follower.at("pending").balance(BOB)) == (1, 0)
+
+def test_option(followed_chain):
+    chain, follower = followed_chain
+    chain.seal()
+    followed_chain.wait()
+    assert follower.outcomes["Malformed"] > 0
+
+def test_failure(followed_chain):
+    chain, follower = followed_chain
+    chain.send(BOB, value=1)
+    chain.flashblock()
+    followed_chain.wait()
+    chain.drop_tail()
+    assert follower.at("pending").balance(BOB) == 0
+"""
+    done = run(pytester, source, "--chain-faults=garbage=1")
+    done.assert_outcomes(passed=4, failed=1)
+    done.stdout.fnmatch_lines(["*- follower -*", "*Transaction: 0x*", "*Flashblock: 1.*"])
+
+
 def test_a_failure_shows_what_happened(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
@@ -182,7 +223,7 @@ def test_own(chain, value):
 def test_the_example_of_the_page_passes(pytester: pytest.Pytester, checkout: Path) -> None:
     page = (checkout / "docs" / "in-process.md").read_text("utf-8")
     (program,) = re.findall(r"```python\n(import pytest\n.*?)```", page, re.DOTALL)
-    run(pytester, program).assert_outcomes(passed=2)
+    run(pytester, program).assert_outcomes(passed=3)
 
 
 def test_the_plugin_imports_nothing() -> None:

@@ -8,11 +8,10 @@ import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from foreblock.client import typed_requests
 from foreblock.client.typed_requests import Data, call_data, to_json
@@ -21,24 +20,20 @@ from foreblock.clock import SECOND_NS, DrivenClock
 from foreblock.dev_chain.contract_abi import Abi, ContractAbi
 from foreblock.dev_chain.control import ChainControl, account_address, data_bytes
 from foreblock.dev_chain.failures import CustomErrors
+from foreblock.dev_chain.following import ChainFollower
 from foreblock.dev_chain.local_network import LocalNetwork
+from foreblock.dev_chain.local_service import RESOURCES
 from foreblock.errors import BadSetting, ForeblockError, Halted
 from foreblock.ledger.rules.transaction_rules import created_address
 from foreblock.primitives import parse_data
-from foreblock.scheduling.reply import OpenSession
 from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.temporary import memory_folder, temporary_folder
-from foreblock.settings import ChainSettings, KeepSettings, StoreResources
+from foreblock.settings import ChainSettings, KeepSettings
 from foreblock.settings.declare import Bounds, Declared, declared, from_value
 from foreblock.settings.networks import Network, check_interval, check_kept
 
-if TYPE_CHECKING:
-    from foreblock.dev_chain.serving import ChainServer
-
 Mode = Literal["automine", "clock", "manual"]
-# Little, so that thousands of chains fit into the address space; the map grows.
-RESOURCES: Final = StoreResources(map_size=1 << 28, max_readers=128)
 
 
 class DevChain(ChainControl):
@@ -86,9 +81,9 @@ class DevChain(ChainControl):
             )
             local = LocalNetwork(network, DrivenClock(began * SECOND_NS), accounts)
             opened.callback(local.close)
-            self._opened: Final = opened.pop_all()
-        self._close: Final = weakref.finalize(self, self._opened.close)
-        super().__init__(local, CustomErrors(), by_clock=mode == "clock")
+            kept = opened.pop_all()
+        super().__init__(local, CustomErrors(), kept, by_clock=mode == "clock")
+        self._close: Final = weakref.finalize(self, kept.close)
         self._keys: Final = {each.address: each.secret for each in accounts}
         self.accounts: Final = tuple(Hex(each.address) for each in accounts)
 
@@ -163,46 +158,24 @@ class DevChain(ChainControl):
         failure = Halted("the transaction failed")
         return self._traced(failure, "debug_traceTransaction", to_json(transaction))
 
-    # --- JSON-RPC ------------------------------------------------------------------------
+    # --- Followers -----------------------------------------------------------------------
 
-    def answer(self, body: bytes) -> bytes:
-        """The response to a JSON-RPC body: a request or a batch."""
-        return self._network.answer(body).body
+    def follow(self) -> ChainFollower:
+        """A second service, which follows the feed of this chain from its genesis.
 
-    def make_sessions(self) -> OpenSession:
-        """Sessions of clients that subscribe; they are notified in the running loop."""
-        return self._network.make_sessions()
-
-    def web3(self) -> Any:  # noqa: ANN401, web3 may not be installed
-        """A `web3.Web3` on the chain, which needs the package web3."""
-        from web3 import Web3  # noqa: PLC0415, only when it is used
-
-        from foreblock.web3 import Provider  # noqa: PLC0415
-
-        return Web3(Provider(self))
-
-    def async_web3(self) -> Any:  # noqa: ANN401, web3 may not be installed
-        """A `web3.AsyncWeb3` on the chain; enter it for subscriptions."""
-        from web3 import AsyncWeb3  # noqa: PLC0415, only when it is used
-
-        from foreblock.web3 import AsyncProvider  # noqa: PLC0415
-
-        return AsyncWeb3(AsyncProvider(self))
-
-    def serve(self, port: int = 0, host: str = "127.0.0.1") -> "ChainServer":
-        """Serve the chain over HTTP and WebSocket, from a thread; port 0 picks a free one.
-
-        By the clock, time passes meanwhile. Raises `AddressInUse`, `AddressUnusable`.
+        It closes with the chain.
         """
-        from foreblock.dev_chain.serving import ChainServer  # noqa: PLC0415, it loads the server
+        from foreblock.dev_chain.local_follower import LocalFollower  # noqa: PLC0415, loads sources
 
-        server = ChainServer(self._network, f"{host}:{port}", follows_time=self.by_clock)
-        self._opened.callback(server.close)
-        return server
-
-    def watch(self) -> Callable[[], str]:
-        """A function that returns what has happened since now, as `foreblock dev --print` does."""
-        return self._network.watch()
+        with ExitStack() as opened:
+            folder = opened.enter_context(temporary_folder(where=memory_folder()))
+            network = LocalFollower(self._network, folder / "follower")
+            opened.callback(network.close)
+            kept = opened.pop_all()
+        self._opened.callback(kept.close)
+        follower = ChainFollower(network, self._errors, kept)
+        follower.wait()
+        return follower
 
     # --- The end -----------------------------------------------------------------------
 

@@ -21,9 +21,8 @@ from foreblock.bus.commands import (
 from foreblock.client.typed_requests import Data, to_json
 from foreblock.client.values import BlockData, Hex
 from foreblock.clock import SECOND_NS
-from foreblock.dev_chain.failures import CustomErrors
+from foreblock.dev_chain.access import ChainAccess
 from foreblock.dev_chain.local_network import LocalNetwork
-from foreblock.dev_chain.reading import ChainState
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import ADDRESS_BYTES, parse_data
 
@@ -40,12 +39,10 @@ class ClosedFlashblock(Struct, frozen=True):
         return self.number, self.index
 
 
-class ChainControl(ChainState):
+class ChainControl(ChainAccess):
     """A chain that can be changed at will."""
 
-    def __init__(self, network: LocalNetwork, errors: CustomErrors, *, by_clock: bool) -> None:
-        super().__init__(network, "latest", errors)
-        self.by_clock: Final = by_clock
+    _network: LocalNetwork
 
     # --- Blocks and time ---------------------------------------------------------------
 

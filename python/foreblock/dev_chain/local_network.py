@@ -1,117 +1,60 @@
-"""A dev chain in this process: the sequencer, the store and the methods of `foreblock dev`.
+"""A dev chain in this process: the sequencer, the store and the feed of `foreblock dev`.
 
-There is no loop, thread, process or socket between them. What a command changes is committed with
-the next read. Work behind the head is done between two requests, as often as the sequencer asks
-for it. The clock stands still unless it is advanced.
+What a command changes is committed with the next read. Work behind the head is done between two
+requests, as often as the sequencer asks for it. The clock stands still unless it is advanced.
 """
 
-import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack, closing
-from functools import partial
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Final
-
-import structlog
-from msgspec import Raw
 
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.messages import WaitingTransaction
 from foreblock.clock import DrivenClock
-from foreblock.dev_chain.driven_loop import finish
-from foreblock.errors import ErrorAnswer
-from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.tracing.chain_report import ChainReport
-from foreblock.methods.events.commit_watch import CommitWatch, last_commit, no_hints
+from foreblock.dev_chain.local_feed import LocalFeed
+from foreblock.dev_chain.local_service import LocalService
+from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
 from foreblock.methods.sequencing import Keys, Sequencing
-from foreblock.rpc.envelope import unknown_method
-from foreblock.scheduling.inline import InlineScheduler
-from foreblock.scheduling.reply import Client, OpenSession, Reply, whole
-from foreblock.sequencer.faults.feed import FeedSink
+from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink
+from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.pool_snapshot import PoolSnapshot
-from foreblock.service.network_views import Service, Shared
-from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import DevChainSource
 from foreblock.types import Transaction, decode_transactions
 
-CALL_MS: Final = 60_000  # that one call or trace may run
 CHANGES_TOGETHER: Final = 64  # after which work behind the head is done
-SETTINGS: Final = Settings(dialect="ethereum")  # the block of a request may be left out
-NOBODY: Final = Client("", 0)
 
 
-class LocalNetwork:
-    """One chain, and the requests to it. Any thread may use it; one does at a time."""
+class LocalNetwork(LocalService):
+    """One chain, its sequencer, and its feed."""
 
     def __init__(
         self, network: Network, clock: DrivenClock, accounts: Sequence[DevAccount]
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
-        if not structlog.is_configured():  # it prints everything then
-            structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
         assert network.dev is not None, "a development chain has its settings"
-        self.lock: Final = threading.RLock()
-        self.clock: Final = clock
+        super().__init__(clock, threading.RLock())
+        self.keep: Final = network.keep
+        self.genesis: Final = Path(network.data) / GENESIS_FILE
+        self.feed: Final = LocalFeed()
         self._changes = 0
-        self._source: Final = DevChainSource(network, clock, FeedSink(lambda _: None))
+        subblocks = network.dev.feed_form == "subblocks"
+        self._faulty: Final = FaultyFeed(
+            self.feed, Faults({}), clock, subblocks=subblocks, has_timers=False
+        )
+        sink = FeedSink(self._faulty.publish, self._faulty.contradict, self._faulty.set_faults)
+        self._source: Final = DevChainSource(network, clock, sink)
         with ExitStack() as undone:
             undone.callback(self._source.close)
             self._changed()
-            self._ledger: Final = Ledger(self._source.store, clock=clock)
-            self._ledger.flush_with(self._flush)
             keys = Keys({each.address: each.secret for each in accounts})
             pool, order = _Pool(self._source), network.dev.order
-            self._sequencing: Final = Sequencing(self, pool, self, keys, order)
-            self._service: Final = self._make_service()
+            sequencing = Sequencing(self, pool, self, keys, order)
+            self.serve(self._source.store, sequencing, self.flush)
             undone.pop_all()
-
-    def _make_service(self) -> Service:
-        """The methods, with sessions that are notified in one loop."""
-        commits = CommitWatch(partial(last_commit, self._ledger.view), no_hints)
-        shared, scheduler = Shared(commits=commits, flushes=True), InlineScheduler(CALL_MS)
-        return Service(self._ledger, SETTINGS, scheduler, self._sequencing, shared)
-
-    # --- Requests ----------------------------------------------------------------------
-
-    def request(self, method: str, params: bytes) -> bytes:
-        """Return the JSON text of a result. Raises `ForeblockError`."""
-        run = self._service.methods.get(method)
-        if run is None:
-            fault = unknown_method(method)
-            raise ErrorAnswer(fault.code, fault.message)
-        with self.lock, closing(self._ledger.view()) as view:
-            result = run(view, Raw(params))
-            return whole(result if isinstance(result, bytes) else self._finish(result))
-
-    def answer(self, body: bytes, client: Client = NOBODY) -> Reply:
-        """Return the response to a JSON-RPC body, in one piece; an error is a response, too."""
-        return self._answer(self._service, body, client)
-
-    def make_sessions(self) -> OpenSession:
-        """Sessions of clients that subscribe, all of which are notified in one loop."""
-        service = self._make_service()
-        return partial(service.sessions.open, partial(self._answer, service))
-
-    def _answer(self, service: Service, body: bytes, client: Client) -> Reply:
-        with self.lock:
-            reply = service.answer(body, client)
-            reply = reply if isinstance(reply, Reply) else self._finish(reply)
-        return Reply(b"".join(reply.take_pieces()), reply.headers) if reply.rest else reply
-
-    def _finish(self, waiting: Awaitable[Any]) -> Any:  # noqa: ANN401, its own
-        return finish(waiting, self.clock, self.run_for)
-
-    def watch(self) -> Callable[[], str]:
-        """A function that returns what has happened since now, with the calls of transactions."""
-        report = ChainReport(self._ledger)
-
-        def text() -> str:
-            with self.lock:
-                return "\n".join(report.report(traces=True))
-
-        return text
 
     # --- Changes -----------------------------------------------------------------------
 
@@ -127,8 +70,10 @@ class LocalNetwork:
         with self.lock:
             end_ns = self.clock.monotonic_ns() + nanoseconds
             while (due_ns := self._source.next_due_ns) <= end_ns:
+                self._faulty.send_through(due_ns)
                 self.clock.advance(max(due_ns - self.clock.monotonic_ns(), 0))
                 self._source.tick()
+            self._faulty.send_through(end_ns)
             self.clock.advance(max(end_ns - self.clock.monotonic_ns(), 0))
 
     @property
@@ -139,7 +84,8 @@ class LocalNetwork:
         with self.lock:
             self._source.close()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Commit what commands have changed."""
         with self.lock:
             self._source.flush()
 

@@ -16,7 +16,7 @@ from foreblock.client.typed_requests import (
 )
 from foreblock.client.values import BlockData, Hex, LogData, outputs
 from foreblock.dev_chain.failures import CustomErrors, failed
-from foreblock.dev_chain.local_network import LocalNetwork
+from foreblock.dev_chain.local_service import LocalService
 from foreblock.errors import (
     ForeblockError,
     Halted,
@@ -37,8 +37,8 @@ TRACER: Final = {"tracer": "callTracer"}
 class ChainState:
     """The state after a block; `latest` and `pending` mean the block of the moment."""
 
-    def __init__(self, network: LocalNetwork, block: BlockName, errors: CustomErrors) -> None:
-        self._network: Final = network
+    def __init__(self, network: LocalService, block: BlockName, errors: CustomErrors) -> None:
+        self._network = network
         self._block: Final = block
         self._errors: Final = errors
 

@@ -10,7 +10,7 @@ import time
 from typing import Final, Self
 
 from foreblock.clock import SECOND_NS
-from foreblock.dev_chain.local_network import LocalNetwork
+from foreblock.dev_chain.local_service import LocalService
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Readiness, Served
 from foreblock.server import sockets
@@ -28,7 +28,7 @@ CONNECTIONS: Final = 1_000
 class ChainServer:
     """The server of a chain, until it is closed; the chain closes it at its end."""
 
-    def __init__(self, network: LocalNetwork, address: str, *, follows_time: bool) -> None:
+    def __init__(self, network: LocalService, address: str, *, follows_time: bool) -> None:
         """Listen at `HOST:PORT`. Raises `AddressInUse`, `AddressUnusable`."""
         self._network: Final = network
         self._follows_time: Final = follows_time

@@ -14,6 +14,7 @@ is expanded in pieces up to a limit. `messages` reads the meaning of the fields.
 """
 
 import re
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -197,14 +198,15 @@ def resume_after(url: str, after: FlashblockId | None) -> str:
     """The URL that asks for the flashblocks after this one, or for all that are kept."""
     if has_start(url):
         return url
-    wanted = FlashblockId(0, 0) if after is None else _next(after)
+    wanted = format_flashblock_id(start_after(after))
     parts = urlsplit(url)
-    query = [*parse_qsl(parts.query, keep_blank_values=True), (_FROM, format_flashblock_id(wanted))]
+    query = [*parse_qsl(parts.query, keep_blank_values=True), (_FROM, wanted)]
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
-def _next(after: FlashblockId) -> FlashblockId:
-    return FlashblockId(after.block_number, after.index + 1)
+def start_after(after: FlashblockId | None) -> FlashblockId:
+    """The first flashblock to ask for: the one after this one, or all that are kept."""
+    return FlashblockId(0, 0) if after is None else replace(after, index=after.index + 1)
 
 
 class Subscription(Struct, frozen=True):

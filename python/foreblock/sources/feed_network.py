@@ -8,7 +8,7 @@ between.
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from foreblock.bus.messages import ToWorker
 from foreblock.clock import SECOND_NS, Clock
@@ -246,10 +246,24 @@ class FeedNetwork(RunningNetwork):
         return CanonicalStatus(source.url, tip, source.fetched, source.failures, source.last_error)
 
 
+class SourceThread(Protocol):
+    """A network whose source is called on one thread."""
+
+    @property
+    def source(self) -> FeedSource:
+        """The source, which only that thread may call."""
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """Run this on the thread."""
+
+    def wake(self) -> None:
+        """There is work behind the head."""
+
+
 class NetworkChain:
     """The network as its canonical source sees it."""
 
-    def __init__(self, network: FeedNetwork) -> None:
+    def __init__(self, network: SourceThread) -> None:
         self._network: Final = network
 
     async def latest(self) -> CanonicalHead:

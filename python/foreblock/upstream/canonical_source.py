@@ -225,6 +225,15 @@ class CanonicalSource:
         finally:
             self._close()
 
+    async def catch_up(self) -> None:
+        """Fetch until nothing is left to fetch, or the chain does not move. Raises `EndpointError`.
+
+        It takes the place of `run`, where the caller decides when to fetch.
+        """
+        latest = None
+        while not await self._step() and latest != (latest := await self._chain.latest()):
+            pass
+
     async def _step(self) -> bool:
         """Read the heads and fetch what is next; true if nothing is left to fetch."""
         heads = await self._ask(self._blocks.heads())

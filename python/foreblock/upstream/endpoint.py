@@ -155,8 +155,9 @@ class Upstream:
         budget: UnitBudget | None = None,
         *,
         is_only: bool = False,
+        connections: Connections | None = None,
     ) -> None:
-        """`is_only` if there is no other.
+        """`is_only` if there is no other; `connections` replace those to the URL.
 
         The query parameter `units` is the budget of this endpoint, and not sent to it.
         Raises `InvalidArgument` for a bad URL.
@@ -170,7 +171,7 @@ class Upstream:
         self.requests = 0
         self.units = 0
         self.refusals: Final[Counter[str]] = Counter()
-        self.connections: Final = Connections(url)
+        self.connections: Final = connections or Connections(url)
         self._clock: Final = clock
         self._pauses: Final = Backoff(PAUSES)
         self._why = ""  # the last failure

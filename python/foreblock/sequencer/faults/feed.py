@@ -137,13 +137,23 @@ class Publisher(Protocol):
 
 
 class FaultyFeed:
-    """Publishes the flashblocks of a chain, with faults; on one loop."""
+    """Publishes the flashblocks of a chain, with faults; on one loop, or without one."""
 
     def __init__(
-        self, server: Publisher, faults: Faults, clock: Clock, *, subblocks: bool = False
+        self,
+        server: Publisher,
+        faults: Faults,
+        clock: Clock,
+        *,
+        subblocks: bool = False,
+        has_timers: bool = True,
     ) -> None:
-        """`subblocks` is the form of messages, which a fault may switch."""
+        """`subblocks` is the form of messages, which a fault may switch.
+
+        Delayed messages go out by timers of the running loop, or else by `send_through`.
+        """
         self._server: Final = server
+        self._has_timers: Final = has_timers
         self._subblocks: Final = subblocks
         self._faults = FeedFaults(faults, subblocks=subblocks)
         self._clock: Final = clock
@@ -167,12 +177,13 @@ class FaultyFeed:
         for sending in self._faults.send(flashblock, now_ns, other):
             if sending.at_ns > now_ns:
                 self._waiting.append(sending)
-                wait = (sending.at_ns - now_ns) / SECOND_NS
-                asyncio.get_running_loop().call_later(wait, self._send_through, sending.at_ns)
+                if self._has_timers:
+                    wait = (sending.at_ns - now_ns) / SECOND_NS
+                    asyncio.get_running_loop().call_later(wait, self.send_through, sending.at_ns)
             else:
                 self._send(sending)
 
-    def _send_through(self, at_ns: int) -> None:
+    def send_through(self, at_ns: int) -> None:
         """Send all that is due by this time, the earliest first.
 
         The timer decides and not the clock, by which timers may be early: else a message
