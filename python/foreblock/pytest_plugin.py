@@ -122,6 +122,7 @@ def chain(request: pytest.FixtureRequest, foreblock_chains: _Chains) -> Iterator
     snapshot = found.snapshot()
     request.node.stash[REPORTS] = {"chain": found.watch()}
     yield found
+    del request.node.stash[REPORTS]  # the revert is no event of the test
     if found.is_closed or not snapshot.revert():
         foreblock_chains.close(found)
 

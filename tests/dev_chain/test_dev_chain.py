@@ -218,6 +218,25 @@ def test_a_request_that_waits_moves_the_clock() -> None:
         assert dev.at("pending").balance(BOB) == 1
 
 
+def test_a_watch_has_what_random_faults_have_taken() -> None:
+    with DevChain(mode="clock", faults=("tail=1",)) as dev:
+        watch = dev.watch()
+        dev.advance(1.8)
+        sent = dev.send(BOB, value=1)
+        dev.advance(0.15)  # the last flashblock of the block
+        assert dev.at("pending").balance(BOB) == 1
+        dev.advance(0.1)
+        assert (dev.block().number, dev.at("pending").balance(BOB)) == (1, 0)
+        dev.advance(0.5)
+        text = watch()
+        assert text.count(f"Transaction: {sent.hash}") == 2
+        assert text.index("Flashblock: 1.") < text.index("Dropped flashblock: 1.")
+        assert text.index("Dropped flashblock: 1.") < text.index("Flashblock: 2.")
+        waiting = dev.send(BOB, value=2)
+        assert f"Waiting: {waiting.hash}" in watch()
+        assert f"Waiting: {sent.hash}" not in watch()
+
+
 def test_states_of_old_blocks_are_forgotten() -> None:
     with DevChain(history=80) as dev:
         dev.seal(200)

@@ -179,6 +179,42 @@ def test_raised(chain):
     done.stdout.fnmatch_lines(["*Reverted: execution reverted*", "*CALL 0xB0B0b0*reverted*"])
 
 
+def test_a_failure_shows_what_was_lost(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+import pytest
+
+pytestmark = pytest.mark.chain(mode="manual")
+
+def fails(chain):
+    chain.set_code(BOB, "0x60006000fd")
+    chain.send(BOB, value=1)
+    chain.flashblock()
+
+def test_pending(chain):
+    fails(chain)
+    assert chain.block().number == 1
+
+def test_tail(chain):
+    fails(chain)
+    chain.drop_tail()
+    assert chain.nonce(chain.accounts[0]) == 1
+
+def test_snapshot(chain):
+    with chain.snapshot():
+        fails(chain)
+        chain.seal()
+    assert chain.block().number == 1
+""",
+    )
+    done.assert_outcomes(failed=3)
+    traced = ["*CALL 0xB0B0b0*reverted*", "*Transaction: 0x*", "*Error: reverted*"]
+    dropped = ["*Flashblock: 1.*", "*Dropped flashblock: 1.*", "*Block Number: 1*", "*Waiting: 0x*"]
+    removed = ["*Block Number: 1*", "*Removed blocks: 1, after block 0*"]
+    done.stdout.fnmatch_lines([*traced, "*Flashblock: 1.*", *traced, *dropped, *traced, *removed])
+
+
 def test_each_example_of_hypothesis_begins_where_the_test_did(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,

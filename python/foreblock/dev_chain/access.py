@@ -60,5 +60,8 @@ class ChainAccess(ChainState):
         return server
 
     def watch(self) -> Callable[[], str]:
-        """A function that returns what has happened since now, as `foreblock dev --print` does."""
+        """A function that returns what has happened since now, and what waits.
+
+        It has what `foreblock dev --print-traces` prints, also of flashblocks that were lost.
+        """
         return self._network.watch()

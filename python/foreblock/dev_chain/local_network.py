@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from foreblock.bus.commands import AnyCommand
+from foreblock.bus.commands import AnyCommand, DropTail, RestartBlock
 from foreblock.bus.messages import WaitingTransaction
 from foreblock.clock import DrivenClock
 from foreblock.dev_chain.local_feed import LocalFeed
@@ -40,6 +40,7 @@ class LocalNetwork(LocalService):
         self.keep: Final = network.keep
         self.genesis: Final = Path(network.data) / GENESIS_FILE
         self.feed: Final = LocalFeed()
+        self._has_faults: Final = bool(network.dev.faults)
         self._changes = 0
         subblocks = network.dev.feed_form == "subblocks"
         self._faulty: Final = FaultyFeed(
@@ -61,6 +62,8 @@ class LocalNetwork(LocalService):
     def run(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Execute a command. Raises `RefusedCommand`."""
         with self.lock:
+            if command.abandons_blocks or isinstance(command, DropTail | RestartBlock):
+                self.record()
             result = self._source.execute(command, lazily=True)
             self._changed()
             return result
@@ -72,9 +75,15 @@ class LocalNetwork(LocalService):
             while (due_ns := self._source.next_due_ns) <= end_ns:
                 self._faulty.send_through(due_ns)
                 self.clock.advance(max(due_ns - self.clock.monotonic_ns(), 0))
+                if self._has_faults:
+                    self.record()
                 self._source.tick()
             self._faulty.send_through(end_ns)
             self.clock.advance(max(end_ns - self.clock.monotonic_ns(), 0))
+
+    def waiting(self) -> Sequence[bytes]:
+        """The hashes of the transactions that wait for a flashblock."""
+        return [each.hash for each, _ in self._source.window.all().transactions]
 
     @property
     def store_bytes(self) -> int:

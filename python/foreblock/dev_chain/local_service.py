@@ -6,10 +6,12 @@ There is no loop, thread, process or socket. A request that waits for time moves
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 import structlog
 from msgspec import Raw
@@ -19,6 +21,7 @@ from foreblock.dev_chain.driven_loop import finish
 from foreblock.errors import ErrorAnswer
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.tracing.call_tree import INDENT
 from foreblock.ledger.tracing.chain_report import ChainReport
 from foreblock.methods.events.commit_watch import CommitWatch, last_commit, no_hints
 from foreblock.methods.sequencing import Sequencing
@@ -31,6 +34,7 @@ from foreblock.settings import Settings, StoreResources
 CALL_MS: Final = 60_000  # that one call or trace may run
 SETTINGS: Final = Settings(dialect="ethereum")  # the block of a request may be left out
 NOBODY: Final = Client("", 0)
+MOST_RECORDED: Final = 500  # texts of a watch, each of a transaction or a block
 # Little, so that thousands of chains fit into the address space; the map grows.
 RESOURCES: Final = StoreResources(map_size=1 << 28, max_readers=128)
 
@@ -49,6 +53,7 @@ class LocalService(ABC):
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
         self.clock: Final = clock
         self.lock: Final = lock
+        self._watches: Final = WeakSet[ChainWatch]()
 
     def serve(
         self, store: Store, sequencing: Sequencing, flush: Callable[[], None] | None = None
@@ -99,12 +104,46 @@ class LocalService(ABC):
     def run_for(self, nanoseconds: int) -> None:
         """Advance the clock, and do what becomes due at its time."""
 
-    def watch(self) -> Callable[[], str]:
-        """A function that returns what has happened since now, with the calls of transactions."""
-        report = ChainReport(self._ledger)
+    def watch(self) -> "ChainWatch":
+        """Record what happens from now on."""
+        watch = ChainWatch(self)
+        self._watches.add(watch)
+        return watch
 
-        def text() -> str:
-            with self.lock:
-                return "\n".join(report.report(traces=True))
+    def record(self) -> None:
+        """Let the watches record what will be abandoned now."""
+        for watch in self._watches:
+            watch.record()
 
-        return text
+    def report(self) -> ChainReport:
+        """A report of what happens from now on."""
+        with self.lock:
+            return ChainReport(self._ledger)
+
+    def waiting(self) -> Sequence[bytes]:
+        """The hashes of the transactions that wait for a flashblock."""
+        return ()
+
+
+class ChainWatch:
+    """Records the transactions of a chain with their calls, and what became of them.
+
+    Most is read when it is shown. What is about to be lost is read before, since its rows are gone
+    afterwards.
+    """
+
+    def __init__(self, network: LocalService) -> None:
+        self._network: Final = network
+        self._report: Final = network.report()
+        self._recorded: Final = deque[str](maxlen=MOST_RECORDED)
+
+    def record(self) -> None:
+        """Read what has happened since the last call."""
+        self._recorded.extend(self._report.report(traces=True))
+
+    def __call__(self) -> str:
+        """What has happened, and what waits."""
+        with self._network.lock:
+            self.record()
+            waiting = [f"\n{INDENT}Waiting: 0x{each.hex()}" for each in self._network.waiting()]
+            return "\n".join([*self._recorded, *waiting])
