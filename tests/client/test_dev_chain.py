@@ -203,7 +203,7 @@ def test_a_blocking_client_in_a_loop_and_in_threads(client: Client) -> None:
 
 @each_case("program, shown", EXAMPLES)
 def test_an_example_prints_what_the_page_shows(dev: Dev, program: str, shown: str) -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(program.replace("http://127.0.0.1:8545", dev.main.url), {})  # noqa: S102, ours

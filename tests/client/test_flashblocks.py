@@ -2,18 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from foreblock import AsyncClient
+from foreblock import AsyncClient, Client
 from foreblock.client import FlashblockData, Hex
 from foreblock.client.flashblocks import Continuity
 from foreblock.client.values import read
-from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
+from foreblock.errors import EndpointError, ErrorAnswer, NotAnAnswer, Unreachable
 from support.each_case import each_case
 from support.servers.waiting import PATIENCE
 
@@ -150,15 +153,30 @@ class Server:
                 yield client
 
 
+def shown(flashblock: FlashblockData) -> str:
+    """Its position; `!` marks a gap, `-` what was dropped."""
+    marks = "".join(f"-{number}.{index}" for number, index in flashblock.dropped)
+    return f"{flashblock.number}.{flashblock.index}{'!' * flashblock.gap}{marks}"
+
+
 async def collect(client: AsyncClient, count: int) -> list[str]:
-    """The next flashblocks; `!` marks a gap, `-` what was dropped."""
-    found: list[str] = []
-    async for each in client.flashblocks(patience=PATIENCE):
-        marks = "".join(f"-{number}.{index}" for number, index in each.dropped)
-        found.append(f"{each.number}.{each.index}{'!' * each.gap}{marks}")
-        if len(found) == count:
-            break
-    return found
+    """The next flashblocks."""
+    stream = client.flashblocks(patience=PATIENCE)
+    return [shown(await anext(stream)) for _ in range(count)]
+
+
+async def collect_blocking(client: AsyncClient, count: int) -> list[str]:
+    """The same by a blocking client of this endpoint, on a thread."""
+
+    def body() -> list[str]:
+        with Client(client.url) as blocking:
+            return [shown(each) for each in islice(blocking.flashblocks(PATIENCE), count)]
+
+    return await asyncio.to_thread(body)
+
+
+Collect = Callable[[AsyncClient, int], Awaitable[list[str]]]
+COLLECTORS = [collect, collect_blocking]
 
 
 def subscribed(*cursor: str) -> tuple[str, list[Any]]:
@@ -166,7 +184,8 @@ def subscribed(*cursor: str) -> tuple[str, list[Any]]:
     return "eth_subscribe", [*kind, *({"cursor": each} for each in cursor)]
 
 
-def test_a_lost_connection_is_resumed() -> None:
+@each_case("collect", COLLECTORS)
+def test_a_lost_connection_is_resumed(collect: Collect) -> None:
     server = Server(
         [answer(), notice("5.0 a o"), notice("5.1 b o")],
         [answer(), notice("5.2 c o"), notice("6.0 d x"), notice("6.1 e x"), RECEIVE],
@@ -190,7 +209,8 @@ def test_a_lost_connection_is_resumed() -> None:
     assert server.demanded == [None, "0x5.1", "0x5.2"]
 
 
-def test_events_that_are_no_longer_kept_are_a_gap() -> None:
+@each_case("collect", COLLECTORS)
+def test_events_that_are_no_longer_kept_are_a_gap(collect: Collect) -> None:
     server = Server(
         [answer(), notice("5.0 a o")],
         [refused("they are no longer kept"), answer(), notice("5.1 b o"), notice("5.2 c o")],
@@ -216,11 +236,44 @@ def test_a_server_without_flashblocks_is_refused(
     script: Sequence[str], kind: type[Exception]
 ) -> None:
     async def body() -> None:
-        async with Server(script).client() as client:
-            with pytest.raises(kind):
-                await collect(client, 1)
+        for collect in COLLECTORS:
+            async with Server(script).client() as client:
+                with pytest.raises(kind):
+                    await collect(client, 1)
 
     asyncio.run(body())
+
+
+def test_a_blocking_iteration_delays_no_other_call_and_ends_with_its_client() -> None:
+    server = Server([answer(), notice("5.0 a o")], [answer(), notice("5.0 a o")])
+
+    def iterate(client: Client) -> list[str]:
+        with Client(client.url) as other, other.flashblocks(PATIENCE) as unused:
+            assert shown(next(unused)) == "5.0"
+        assert list(unused) == []
+        seen: list[str] = []
+        for each in client.flashblocks(PATIENCE):
+            seen.append(shown(each))
+            waits.set()  # soon, for another one, which does not come
+        return seen
+
+    waits = threading.Event()
+
+    def body(url: str) -> list[str]:
+        client = Client(url, tries=1)
+        with ThreadPoolExecutor(1) as pool:
+            iterating = pool.submit(iterate, client)
+            waits.wait(PATIENCE)
+            with pytest.raises(EndpointError):
+                client.chain_id()  # this server has no methods
+            client.close()
+            return iterating.result(PATIENCE)
+
+    async def run() -> list[str]:
+        async with server.client() as client:
+            return await asyncio.to_thread(body, client.url)
+
+    assert asyncio.run(run()) == ["5.0"]
 
 
 def test_an_address_that_does_not_respond_is_given_up() -> None:

@@ -5,7 +5,7 @@ client of `upstream`, and `Client` runs an `AsyncClient`.
 """
 
 from foreblock.client.async_client import AsyncClient
-from foreblock.client.client import Client
+from foreblock.client.client import Client, FlashblockIterator
 from foreblock.client.exchange import HeadData, SnapshotData
 from foreblock.client.request_batch import Deferred, RequestBatch
 from foreblock.client.typed_requests import RpcRequest, call_data
@@ -27,6 +27,7 @@ __all__ = [
     "Client",
     "Deferred",
     "FlashblockData",
+    "FlashblockIterator",
     "HeadData",
     "Hex",
     "LogData",

@@ -7,12 +7,16 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from foreblock.client.async_client import TRIES, AsyncClient
 from foreblock.client.request_batch import RequestBatch
 from foreblock.client.typed_requests import BlockName
+from foreblock.client.values import FlashblockData
 from foreblock.upstream.rpc_client import DEFAULT_URL, TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    from foreblock.client.flashblocks import FlashblockStream
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,11 +34,19 @@ class LoopRunner:
         with self._lock:
             if self._runner is None:
                 # With a factory it does not set the loop of the thread.
-                self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+                runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+                runner.get_loop()
+                self._runner = runner
             if not _is_in_loop():
                 return self._runner.run(work)
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(self._runner.run, work).result()
+
+    def interrupt(self, callback: Callable[[], object]) -> None:
+        """Call this in the loop if a call of another thread is in progress."""
+        runner = self._runner
+        if runner is not None and self._lock.locked():
+            runner.get_loop().call_soon_threadsafe(callback)
 
     def close(self) -> None:
         with self._lock:
@@ -75,6 +87,42 @@ def copying(
     return copied
 
 
+class FlashblockIterator:
+    """A blocking iterator of flashblocks; closed with its client, or by `close` in any thread.
+
+    It has a loop of its own, so other calls of the client do not wait for the next flashblock.
+    """
+
+    def __init__(self, stream: "FlashblockStream") -> None:
+        self._stream: Final = stream
+        self._loop: Final = LoopRunner()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> FlashblockData:
+        """The next flashblock. Raises `EndpointError`."""
+        try:
+            if not self._stream.is_closed:
+                return self._loop.run(self._stream.__anext__())
+        except StopAsyncIteration:
+            pass
+        raise StopIteration
+
+    def close(self) -> None:
+        """Close the connection, and end the iteration."""
+        self._stream.is_closed = True  # so nothing begins to wait after the interruption
+        self._loop.interrupt(self._stream.abort)
+        self._loop.run(self._stream.aclose())
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class Client:
     """A blocking `AsyncClient`, with the same methods; use it as a context manager or `close` it.
 
@@ -88,10 +136,18 @@ class Client:
         block: BlockName = "latest",
         timeout: float = TIMEOUT_SECONDS,
         tries: int = TRIES,
+        websocket: str | None = None,
     ) -> None:
-        """Reads without a block are of `block`; `timeout` bounds a request with its retries."""
-        self.asynchronous = AsyncClient(url, block=block, timeout=timeout, tries=tries)
+        """Reads without a block are of `block`.
+
+        `timeout` bounds a request with its retries, in seconds. `websocket` is the URL of
+        subscriptions; by default it is that of the endpoint with another scheme.
+        """
+        self.asynchronous = AsyncClient(
+            url, block=block, timeout=timeout, tries=tries, websocket=websocket
+        )
         self.loop: Final = LoopRunner()
+        self._iterators: Final[list[FlashblockIterator]] = []
 
     rpc = blocking(AsyncClient.rpc)
     chain_id = blocking(AsyncClient.chain_id)
@@ -134,8 +190,18 @@ class Client:
         yield batch
         self.loop.run(self.asynchronous.send_batch(batch))
 
+    def flashblocks(self, patience: float = 60.0) -> FlashblockIterator:
+        """The flashblocks from the first `next` on, as `AsyncClient.flashblocks`."""
+        from foreblock.client.flashblocks import FlashblockStream  # noqa: PLC0415, takes 30 ms
+
+        found = FlashblockIterator(FlashblockStream(self.asynchronous.websocket, patience))
+        self._iterators.append(found)
+        return found
+
     def close(self) -> None:
         """Close all connections, those of its copies too."""
+        while self._iterators:
+            self._iterators.pop().close()
         self.loop.run(self.asynchronous.aclose())
         self.loop.close()
 

@@ -121,30 +121,37 @@ class FlashblockStream:
         self._failures = 0  # since the last message
         self._lost_at = 0.0  # monotonic time of the first of them
         self._connected_at = 0.0  # monotonic
-        self._is_closed = False
+        self.is_closed = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> FlashblockData:
         """The next flashblock. Raises `EndpointError`."""
-        while not self._is_closed:
+        while not self.is_closed:
             try:
                 if self._socket is None:
                     self._socket = await self._subscribed()
                     self._connected_at = time.monotonic()
-                return await self._next(self._socket)
+                else:
+                    return await self._next(self._socket)
             except (OSError, EOFError, WebSocketException) as why:
                 await self._lost(why)
             except ValueError as why:  # also of msgspec
                 raise NotAnAnswer(self._shown, self._hide(str(why))) from why
+        await self.aclose()  # it may have been closed while it connected
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """Close the connection, and end the iteration."""
-        self._is_closed = True
+        self.is_closed = True
         if self._socket is not None:
             await self._socket.close()
+
+    def abort(self) -> None:
+        """Lose the connection at once, also while a flashblock is awaited."""
+        if self._socket is not None:
+            self._socket.transport.abort()
 
     async def _subscribed(self) -> ClientConnection:
         """Connect, and subscribe after the last flashblock that was received."""
@@ -226,7 +233,7 @@ class FlashblockStream:
         lived = time.monotonic() - self._connected_at if self._socket is not None else 0.0
         self._socket = None
         self._held.clear()
-        if self._is_closed:
+        if self.is_closed:
             return
         if not self._failures or lived >= WAITS.longest:
             self._failures, self._lost_at = 0, time.monotonic()
