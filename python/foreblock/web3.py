@@ -1,17 +1,23 @@
 """Providers of web3.py for a chain in the process, or for an endpoint.
 
     Web3(Provider(chain))                  as `chain.web3()`
+    Web3(Provider("http://…"))
     AsyncWeb3(AsyncProvider(chain))        as `chain.async_web3()`
+    AsyncWeb3(AsyncProvider("http://…"))   with web3.py's AsyncHTTPProvider
+    AsyncWeb3(AsyncProvider("ws://…"))     with web3.py's WebSocketProvider
 
 Subscriptions need `async with AsyncWeb3(AsyncProvider(chain))`; everything else works without.
+Over `ws://` everything needs it, and over `http://` there are no subscriptions.
 This needs web3: `pip install 'foreblock[web3]'`.
 """
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
+from web3 import AsyncHTTPProvider, WebSocketProvider
 from web3._utils.batching import sort_batch_response_by_response_ids
 from web3.exceptions import PersistentConnectionClosedOK
 from web3.providers.base import JSONBaseProvider
@@ -65,9 +71,19 @@ class Provider(JSONBaseProvider):  # type: ignore[misc] # web3 may not be instal
 
 
 class AsyncProvider(PersistentConnectionProvider):  # type: ignore[misc] # as above
-    """Sends requests to a chain in the process, which notifies the running loop."""
+    """Sends requests to a chain in the process, which notifies the running loop.
+
+    For a URL it is a provider of web3.py.
+    """
 
     endpoint_uri = "a chain in the process"
+
+    def __new__(cls, target: InProcessChain | str, **options: Any) -> Any:  # noqa: ANN401
+        """A provider for a chain in the process, or for the endpoint at a URL."""
+        if not isinstance(target, str):
+            return super().__new__(cls)
+        is_socket = urlsplit(target).scheme in ("ws", "wss")
+        return (WebSocketProvider if is_socket else AsyncHTTPProvider)(target, **options)
 
     def __init__(self, chain: InProcessChain, **options: Any) -> None:  # noqa: ANN401
         """`options` are those of web3's providers."""

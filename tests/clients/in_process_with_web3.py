@@ -8,11 +8,11 @@ It prints the results of its scenarios as JSON, which test_in_process.py expects
 import asyncio
 from typing import Any
 
-from web3 import Web3
+from web3 import AsyncWeb3, Web3
 from web3.exceptions import ContractCustomError, ContractLogicError, ContractPanicError
 
 from foreblock import DevChain
-from foreblock.web3 import Provider
+from foreblock.web3 import AsyncProvider, Provider
 from telling import show
 from with_web3 import CONTRACT
 
@@ -102,6 +102,38 @@ async def asynchronous() -> Json:
         return {"chain": chain_id, "heads": heads, "ended": ended}
 
 
+async def served_asynchronously() -> Json:
+    with DevChain(mode="manual") as chain, chain.serve() as server:
+        w3 = AsyncWeb3(AsyncProvider(server.url))
+        chain.seal()
+        async with w3.batch_requests() as batch:
+            batch.add(w3.eth.get_block(0))
+            batch.add(w3.eth.get_block(1))
+            heights = [each.number for each in await batch.async_execute()]
+        connected = await w3.is_connected()
+        await w3.provider.disconnect()
+        url = server.url.replace("http", "ws")
+        async with AsyncWeb3(AsyncProvider(url, request_timeout=50)) as socket:
+            heads = await socket.eth.subscribe("newHeads")
+            flashblocks = await socket.eth.subscribe("newFlashblocks")
+            chain.send(chain.accounts[1], value=1)
+            wanted = {heads: b"", flashblocks: chain.flashblock().hash}
+            wanted[heads] = chain.seal().hash
+            received = []
+            async for message in socket.socket.process_subscriptions():
+                subscription, found = message["subscription"], message["result"]
+                if found["hash"] == wanted.get(subscription):
+                    del wanted[subscription]
+                    received.append(found["number"])
+                if not wanted:
+                    break
+        return {
+            "heights": heights,
+            "connected": connected,
+            "received": received,
+        }
+
+
 if __name__ == "__main__":
     show(
         {
@@ -109,5 +141,6 @@ if __name__ == "__main__":
             "contracts": contracts(),
             "served": served(),
             "asynchronous": asyncio.run(asynchronous()),
+            "served asynchronously": asyncio.run(served_asynchronously()),
         }
     )

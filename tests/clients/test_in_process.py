@@ -24,6 +24,11 @@ EXPECTED = {
     },
     "served": {"heights": ["0", "1"], "connected": [True, False]},
     "asynchronous": {"chain": "31337", "heads": ["1", "2", "3"], "ended": True},
+    "served asynchronously": {
+        "heights": ["0", "1"],
+        "connected": True,
+        "received": ["2", "2"],
+    },
 }
 
 
