@@ -133,6 +133,17 @@ def test_what_a_chain_returns_can_be_given_to_it(dev: DevChain) -> None:
         dev.send(BOB, "approve(address,uint256)", dev.accounts[2], 1, sender=owner)
 
 
+def test_an_address_may_be_a_text_of_another_library(dev: DevChain) -> None:
+    class Address(str):
+        __slots__ = ()
+
+    bob = Address(f"0x{BOB.hex()}")
+    dev.send(bob, value=3)
+    assert dev.balance(bob) == dev.at(1).balance(bob) == 3
+    assert dev.call(PREDEPLOYED, "balanceOf(address)(uint256)", bob) == 0
+    assert dev.call_raw(bob, sender=bob) == b""
+
+
 def test_an_unknown_block_is_named(dev: DevChain) -> None:
     for block, error in ((9, UnknownBlock), ((9, 1), NotHere), (b"\x09" * 32, UnknownBlockHash)):
         state = dev.at(block)

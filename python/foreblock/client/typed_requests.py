@@ -96,6 +96,8 @@ def to_json(value: object) -> Any:  # noqa: ANN401, JSON
         if value < 0:
             raise InvalidArgument(f"{value} is negative")
         return format_quantity(value)
+    if isinstance(value, str):
+        return str(value)  # also of a subclass, such as the addresses of titanoboa
     if isinstance(value, Mapping):
         return {name: to_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
