@@ -20,6 +20,8 @@ STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python
 PYTEST := $(BIN)/python -m pytest --quiet -m 'not heavy' --dist=loadfile --no-loadscope-reorder
 # Folders whose tests start processes.
 PROCESS_TESTS := $(addprefix tests/,bench cli client/test_dev_chain.py crash faults follow log page recording replication service snapshot system)
+# Tools that packages of integrations/ extend; `make tools` shares their environments.
+INTEGRATED := titanoboa ape
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
@@ -128,13 +130,14 @@ endif
 	@$(BIN)/python -m compileall -q python/foreblock
 	@touch $@
 
-tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock $(ETHCLIENT_SOURCES) .venv/.tools
+tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock $(ETHCLIENT_SOURCES) $(INTEGRATED:%=tests/tools/%/requirements.lock) .venv/.tools | .venv/.engine
 	@command -v npm >/dev/null || { echo "npm is missing: install node 20 or newer (Debian: npm)" >&2; exit 1; }
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.24 or newer" >&2; exit 1; }
 	@npm ci --prefix tests/clients --loglevel=error --no-audit --no-fund
 	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
 	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement tests/clients/requirements.lock
 	@CGO_ENABLED=0 go build -C tests/clients/ethclient -o ethclient .
+	@PYTHONPATH=tests $(BIN)/python -m tools.environments $(INTEGRATED)
 	@touch $@
 
 website/.venv/.installed: website/requirements.lock

@@ -36,6 +36,11 @@ def test_no_other_manifest_has_a_version_of_its_own() -> None:
     assert "version" not in manifest("fuzz/Cargo.toml")["package"]  # never published
 
 
+def test_packages_of_integrations_have_the_version(checkout: Path) -> None:
+    manifests = list(checkout.glob("integrations/*/pyproject.toml"))
+    assert {manifest(str(each))["project"]["version"] for each in manifests} == {VERSION}
+
+
 def test_lock_files_have_the_version() -> None:
     for name in ("Cargo.lock", "fuzz/Cargo.lock"):
         packages = {each["name"]: each["version"] for each in manifest(name)["package"]}

@@ -1,5 +1,7 @@
 """The libraries that `make clients` installs into tests/clients, and programs that use them.
 
+titanoboa and ape, which the packages of integrations/ extend, are those of `make tools`.
+
 They are not dependencies of foreblock or of its other tests: some need Node or Go, web3.py brings
 two dozen packages, and none may constrain the versions of this project's own tools. If a library is
 not installed, its tests are skipped with a message; under `make clients` that is a failure, except
@@ -19,6 +21,7 @@ from support.servers.waiting import PATIENCE
 
 REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # set by `make clients`
 HERE = Path(__file__).resolve().parents[2] / "clients"
+TOOLS = HERE.parent / "tools"
 MODULES = HERE / "node_modules"
 PYTHON = HERE / ".venv" / "bin" / "python"
 FOUNDRY = {
@@ -35,6 +38,10 @@ LIBRARIES = {
     "web3.py": (HERE / ".venv", str(PYTHON)),
     "eth-tester": (HERE / ".venv", str(PYTHON)),
     "ethclient": (ETHCLIENT, str(ETHCLIENT)),
+    **{
+        tool: (TOOLS / tool / ".installed", str(TOOLS / tool / ".venv" / "bin" / "python"))
+        for tool in ("titanoboa", "ape")
+    },
     **{tool: (path, str(path)) for tool, path in FOUNDRY.items()},
 }
 
