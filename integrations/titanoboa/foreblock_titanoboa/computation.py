@@ -60,6 +60,12 @@ class Computation:
     def net_gas_used(self) -> int:
         return self._gas_used
 
+    def below(self) -> Iterator["Computation"]:
+        """All calls within this, in the order of their begin."""
+        for each in self.children:
+            yield each
+            yield from each.below()
+
     def get_raw_log_entries(self) -> tuple[Json, ...]:
         """The logs of this call and of those within it; a failed call has none."""
         return tuple(self._all_logs())
@@ -133,9 +139,11 @@ def _message(call: Json, depth: int) -> SimpleNamespace:
     kind, sender = call["type"], _data(call, "from")
     to = _data(call, "to") or NOWHERE  # as of a creation that failed
     is_create = kind.startswith("CREATE")
+    data = b"" if is_create else _data(call, "input")
     holds_storage = sender if kind in {"DELEGATECALL", "CALLCODE"} else to
     return SimpleNamespace(
-        data=b"" if is_create else _data(call, "input"),
+        data=data,
+        data_as_bytes=data,
         initcode=_data(call, "input") if is_create else b"",
         sender=sender,
         to=b"" if is_create else to,

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import boa
 from boa.util.abi import Address
 from boa.util.eip1167 import extract_eip1167_address, is_eip1167_contract
+from boa.vm.py_evm import CONSOLE_ADDRESS, console_log
 from eth._utils.address import generate_contract_address
 from eth.exceptions import InsufficientFunds
 from eth.vm.gas_meter import GasMeter
@@ -201,6 +202,9 @@ class ChainEVM:
             done = Computation(trace(CALLS), self.env)
         except RefusedCall as refusal:
             raise InsufficientFunds(str(refusal)) from refusal
+        for call in done.below():
+            if call.msg.code_address == CONSOLE_ADDRESS:
+                console_log(call)
         done.retrace = trace
         if is_kept and not done.is_error:
             sent = self._with_code(to, code, partial(self._send, fields))
@@ -228,15 +232,13 @@ class ChainEVM:
 
     def _register_created(self, computation: Computation) -> None:
         """Register contracts that a call made of blueprints and as proxies (EIP-1167)."""
-        for each in computation.children:
-            self._register_created(each)
-            template, made = None, each.msg.storage_address
-            if each.msg.is_create:
-                template = self.env._code_registry.get(each.msg.initcode)
-            if each.msg.is_create and is_eip1167_contract(each.output):
+        for each in filter(lambda call: call.msg.is_create, computation.below()):
+            if is_eip1167_contract(each.output):
                 template = self.env.lookup_contract(extract_eip1167_address(each.output))
+            else:
+                template = self.env._code_registry.get(each.msg.initcode)
             if template is not None and hasattr(template, "deployer"):
-                contract = template.deployer.at(made)
+                contract = template.deployer.at(each.msg.storage_address)
                 contract.created_from = Address(each.msg.sender)
 
 

@@ -54,6 +54,12 @@ def made_without(blueprint: address) -> address:
 
 
 @external
+def say(number: uint256):
+    print("number", number)
+    assert number > 0
+
+
+@external
 @payable
 def take() -> uint256:
     return msg.value

@@ -17,8 +17,6 @@ from foreblock_titanoboa import Env
 Contract = Any
 Seen = Any
 SOURCE = str(Path(__file__).with_name("Bank.vy"))
-# titanoboa says so of every proxy.
-pytestmark = pytest.mark.filterwarnings("ignore:casted bytecode")
 BOB, CAROL = ("0x" + each * 20 for each in ("b0", "ca"))
 
 
@@ -204,6 +202,16 @@ def test_proxies_and_contracts_of_blueprints_are_known() -> Seen:
     simple = boa.loads_partial("seven: public(constant(uint256)) = 7").deploy_as_blueprint()
     known = boa.env.lookup_contract(made.made_without(simple))
     return proxy.pay(BOB, 30), made.total(), child.pay(BOB, 20), child.total(), known.seven()
+
+
+def test_contracts_print(capsys: pytest.CaptureFixture[str]) -> None:
+    for env in (boa.Env(), Env()):
+        with boa.set_env(env):
+            made = bank()
+            made.say(5)
+            with pytest.raises(boa.BoaError):
+                made.say(0)
+            assert capsys.readouterr().err.split() == ["number", "5", "number", "0"]
 
 
 def test_a_call_without_end_runs_out_of_gas() -> None:
