@@ -230,7 +230,8 @@ def test_a_request_that_waits_moves_the_clock() -> None:
 
 
 def test_a_watch_has_what_random_faults_have_taken() -> None:
-    with DevChain(mode="clock", faults=("tail=1",)) as dev:
+    with DevChain(mode="clock") as dev:
+        dev.rpc("foreblock_setFaults", {"tail": 1})
         watch = dev.watch()
         dev.advance(1.8)
         sent = dev.send(BOB, value=1)

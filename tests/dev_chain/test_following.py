@@ -93,6 +93,31 @@ def test_accounts_that_are_set_by_hand_reach_it(followed: FollowedDevChain) -> N
     assert follower.block().hash == chain.block().hash
 
 
+def test_an_account_that_it_has_missed_stops_it(followed: FollowedDevChain) -> None:
+    chain, follower = followed
+    follower.disconnect()
+    chain.set_balance(chain.accounts[0], 10**18)
+    chain.send(BOB, value=5)
+    chain.seal(40)
+    followed.wait()
+    assert (follower.block().number, follower.balance(BOB)) == (0, 0)
+
+
+def test_a_chain_that_has_returned_to_a_snapshot_replaces_its_blocks(
+    followed: FollowedDevChain,
+) -> None:
+    chain, follower = followed
+    with chain.snapshot():
+        chain.send(BOB, value=5)
+        chain.seal(2)
+        followed.wait()
+        assert (follower.block().number, follower.balance(BOB)) == (2, 5)
+    chain.send(BOB, value=6)
+    chain.seal()
+    followed.wait()
+    assert (follower.block().hash, follower.balance(BOB)) == (chain.block().hash, 6)
+
+
 def test_without_the_feed_it_has_sealed_blocks_only(followed: FollowedDevChain) -> None:
     chain, follower = followed
     follower.disconnect()

@@ -40,13 +40,13 @@ class LocalNetwork(LocalService):
         self.keep: Final = network.keep
         self.genesis: Final = Path(network.data) / GENESIS_FILE
         self.feed: Final = LocalFeed()
-        self._has_faults: Final = bool(network.dev.faults)
+        self._has_faults = False
         self._changes = 0
         subblocks = network.dev.feed_form == "subblocks"
         self._faulty: Final = FaultyFeed(
             self.feed, Faults({}), clock, subblocks=subblocks, has_timers=False
         )
-        sink = FeedSink(self._faulty.publish, self._faulty.contradict, self._faulty.set_faults)
+        sink = FeedSink(self._faulty.publish, self._faulty.contradict, self._set_faults)
         self._source: Final = DevChainSource(network, clock, sink)
         with ExitStack() as undone:
             undone.callback(self._source.close)
@@ -56,6 +56,10 @@ class LocalNetwork(LocalService):
             sequencing = Sequencing(self, pool, self, keys, order)
             self.serve(self._source.store, sequencing, self.flush)
             undone.pop_all()
+
+    def _set_faults(self, faults: Faults) -> None:
+        self._has_faults = bool(faults)
+        self._faulty.set_faults(faults)
 
     # --- Changes -----------------------------------------------------------------------
 
