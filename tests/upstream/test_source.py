@@ -19,6 +19,7 @@ from foreblock.service.running import free_port
 from foreblock.upstream import http
 from foreblock.upstream.block_fetcher import CanonicalHead
 from foreblock.upstream.canonical_source import CanonicalOptions, CanonicalSource
+from support.each_case import each_case
 from support.servers.in_loop import run, until
 from support.servers.toy_endpoint import ToyError, block_json, grow, toy_endpoint
 
@@ -332,17 +333,18 @@ class Stubborn(Filled):
         self.want(blocks[-1].hash)
 
 
-def test_what_did_not_help_is_not_fetched_without_end() -> None:
+@each_case("is_far", [False, True])
+def test_what_did_not_help_is_not_fetched_without_end(is_far: bool) -> None:
     async def body() -> None:
-        chain = Stubborn(LONG[:-1])
-        slow = CanonicalOptions(poll=0.05, patience=1_000)
+        chain = Stubborn(GENESIS if is_far else LONG[:-1])
+        slow = CanonicalOptions(poll=0.1, patience=0 if is_far else 1_000, portion=1)
         with endpoint(LONG) as (_, url):
             async with filling(url, chain, slow) as source:
-                chain.want = source.want
-                source.want(LONG[-1].hash)
+                chain.want = (lambda _: None) if is_far else source.want
+                source.want(None if is_far else LONG[-1].hash)
                 loop = asyncio.get_running_loop()
                 begun = loop.time()
                 await until(lambda: len(chain.portions) >= 4)
-                assert loop.time() - begun >= 3 * 0.05
+                assert loop.time() - begun >= 3 * 0.1
 
     run(body)

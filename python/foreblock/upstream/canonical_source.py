@@ -214,13 +214,13 @@ class CanonicalSource:
         try:
             while True:
                 try:
-                    is_done = await self._step()
+                    goes_on = await self._goes_on()
                 except EndpointError as failure:
                     self._failed(failure)
                     await asyncio.sleep(self._backoff.after())
                 else:
                     self._backoff.succeeded()
-                    if is_done:
+                    if not goes_on:
                         await self._rest()
         finally:
             self._close()
@@ -230,9 +230,12 @@ class CanonicalSource:
 
         It takes the place of `run`, where the caller decides when to fetch.
         """
-        latest = None
-        while not await self._step() and latest != (latest := await self._chain.latest()):
+        while await self._goes_on():
             pass
+
+    async def _goes_on(self) -> bool:
+        """Fetch what is next; false if nothing is left to fetch, or the chain did not move."""
+        return not await self._step() and await self._chain.latest() != self._latest
 
     async def _step(self) -> bool:
         """Read the heads and fetch what is next; true if nothing is left to fetch."""
