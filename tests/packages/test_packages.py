@@ -123,3 +123,17 @@ def test_this_machine_runs_one_of_the_wheels() -> None:
     if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
         pytest.skip("wheels are for Linux on x86-64 and arm64")
     assert sum(runs_here(each.tag) for each in PLATFORMS) == 1
+
+
+def test_the_workflow_builds_the_wheels_that_are_built_here(checkout: Path) -> None:
+    workflow = (checkout / ".github/workflows/wheels.yml").read_text("utf-8")
+    tags = {each.tag for each in PLATFORMS}
+    assert set(re.findall(r"only: (\S+)", workflow)) <= tags
+    programs = re.findall(r"python (tests/\S+)", workflow)
+    assert [path for path in programs if not (checkout / path).is_file()] == []
+    assert "make wheel" in workflow
+
+
+def test_a_chain_runs_in_the_process_of_a_package(checkout: Path) -> None:
+    program = checkout / "tests/packages/in_process.py"
+    subprocess.run([sys.executable, str(program)], check=True)

@@ -46,6 +46,10 @@ def try_package(package: Path, version: str) -> Times:
             cwd=folder, env=environment, check=True, capture_output=True, text=True,
         ).stdout  # fmt: skip
         assert printed == f"foreblock {version}\n", printed
+        subprocess.run(
+            [str(programs / "python"), str(Path(__file__).with_name("in_process.py"))],
+            cwd=folder, env=environment, check=True,
+        )  # fmt: skip
         started = time.monotonic()
         process = subprocess.Popen(
             [*command, "dev", *FREE_PORTS], cwd=folder, stdout=subprocess.PIPE, text=True,
