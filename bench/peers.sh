@@ -1,12 +1,14 @@
 #!/bin/bash
-# Install the servers that `foreblock bench rpc` compares with, and the load generator,
-# into build/peers (or the folder given): anvil with npm, geth with go. nginx and wrk come
-# from the system's packages and need root for that once. What is there already stays.
+# Install what benchmarks compare with into build/peers (or the folder given): for
+# `foreblock bench rpc` anvil with npm, geth with go, and nginx and wrk of the system's packages,
+# which need root for that once; for bench/python_chains.py the Python packages. What is there
+# already stays.
 set -euo pipefail
 
 folder=${1:-$(dirname "$0")/../build/peers}
 geth_version=v1.17.2
 anvil_version=1.7.1
+python_packages=("web3==8.0.0" "eth-tester[py-evm]==0.14.0b1" "titanoboa==0.2.8" "pyrevm==0.3.7" pytest)
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 missing=()
@@ -40,6 +42,14 @@ elif command -v go >/dev/null && GOBIN="$folder/bin" go install "github.com/ethe
   say geth "$folder/bin/geth"
 else
   missing+=("geth: go is missing or failed, see $folder/geth.log")
+fi
+
+if "$folder/python/bin/python" -c "import boa, eth.chains, eth_tester, pyrevm, pytest, web3" 2>/dev/null; then
+  say python "$folder/python/bin/python"
+elif python3 -m venv "$folder/python" && "$folder/python/bin/python" -m pip install --quiet "${python_packages[@]}" >"$folder/python.log" 2>&1; then
+  say python "$folder/python/bin/python"
+else
+  missing+=("python: python3 is missing, or pip failed, see $folder/python.log")
 fi
 
 if [ ${#missing[@]} -gt 0 ]; then
