@@ -48,6 +48,7 @@ class RequestBatch:
         self.snapshot: SnapshotData | None = None
 
     def add(self, request: RpcRequest[T]) -> Deferred[T]:
+        """Add a request; the methods of clients do it for theirs."""
         found = Deferred(request)
         self.deferred.append(found)
         return found

@@ -171,6 +171,7 @@ def rpc(method: str, *params: object, is_idempotent: bool = False) -> RpcRequest
 
 
 def chain_id() -> RpcRequest[int]:
+    """The id of the chain, which transactions are signed for."""
     return _request("eth_chainId", (), parse_number)
 
 
@@ -186,6 +187,7 @@ def block(name: BlockName | None = None, *, full: bool = False) -> RpcRequest[Bl
 
 
 def transaction(hash: Data) -> RpcRequest[TransactionData | None]:
+    """A transaction; None if the node does not know it."""
     return _request("eth_getTransactionByHash", (hash,), partial(_optional, TransactionData))
 
 
@@ -206,10 +208,12 @@ def balance(address: Data, block: BlockName | None = None) -> RpcRequest[int]:
 
 
 def nonce(address: Data, block: BlockName | None = None) -> RpcRequest[int]:
+    """The number of transactions that the account has sent."""
     return _request("eth_getTransactionCount", (address,), parse_number, _named(block))
 
 
 def code(address: Data, block: BlockName | None = None) -> RpcRequest[Hex]:
+    """The code of an account; empty for one without."""
     return _request("eth_getCode", (address,), _data, _named(block))
 
 
@@ -239,6 +243,7 @@ def call(
 
 
 def estimate_gas(call: CallFields, block: BlockName | None = None) -> RpcRequest[int]:
+    """The gas of a transaction. Raises `Reverted`."""
     return _request("eth_estimateGas", (call,), parse_number, _named(block))
 
 

@@ -74,6 +74,7 @@ class ChainControl(ChainAccess):
     # --- State -------------------------------------------------------------------------
 
     def set_balance(self, address: Data, balance: int) -> None:
+        """Set a balance in wei."""
         self._set(address, balance=_word(balance))
 
     def set_nonce(self, address: Data, nonce: int) -> None:
@@ -81,9 +82,11 @@ class ChainControl(ChainAccess):
         self._set(address, nonce=nonce)
 
     def set_code(self, address: Data, code: Data) -> None:
+        """Set the code of an account; none removes it."""
         self._set(address, code=data_bytes(code))
 
     def set_storage(self, address: Data, slot: int, value: int) -> None:
+        """Set the value of a slot."""
         self._set(address, storage={_word(slot): _word(value)})
 
     def deal_erc20(self, token: Data, owner: Data, amount: int) -> None:

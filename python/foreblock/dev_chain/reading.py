@@ -54,9 +54,11 @@ class ChainState:
         return self._read(typed_requests.balance(address))
 
     def nonce(self, address: Data) -> int:
+        """The number of transactions that the account has sent."""
         return self._read(typed_requests.nonce(address))
 
     def code(self, address: Data) -> Hex:
+        """The code of the account; empty for one without."""
         return self._read(typed_requests.code(address))
 
     def storage(self, address: Data, slot: int) -> int:
