@@ -45,18 +45,22 @@ class Entry:
     text: str
 
 
-CHAIN = {"ChainControl": "dev_chain/control.py", "ChainState": "dev_chain/reading.py"}
+READING = {"ChainAccess": "dev_chain/access.py", "ChainState": "dev_chain/reading.py"}
+CHAIN = {"ChainControl": "dev_chain/control.py", **READING}
 NAMES: Mapping[str, Sequence[Name]] = {
     "A chain in the process": (
         Name("foreblock.DevChain", "dev_chain/chain.py", CHAIN),
         Name("foreblock.dev_chain.ChainState", "dev_chain/reading.py"),
         Name("foreblock.dev_chain.DevTransaction", "dev_chain/chain.py"),
         Name("foreblock.dev_chain.Contract", "dev_chain/chain.py"),
+        Name("foreblock.dev_chain.ChainFollower", "dev_chain/following.py", READING),
+        Name("foreblock.dev_chain.FollowedDevChain", "dev_chain/following.py"),
         Name("foreblock.dev_chain.Checkpoint", "dev_chain/control.py"),
         Name("foreblock.dev_chain.ClosedFlashblock", "dev_chain/control.py"),
     ),
     "Fixtures of pytest": tuple(
-        Name(name, "pytest_plugin.py") for name in ("chain", "module_chain", "session_chain", "w3")
+        Name(name, "pytest_plugin.py")
+        for name in ("chain", "module_chain", "session_chain", "followed_chain", "w3")
     ),
     "web3.py": (
         Name("foreblock.web3.Provider", "web3.py", only_documented=True),
@@ -67,6 +71,7 @@ NAMES: Mapping[str, Sequence[Name]] = {
     ),
     "Clients": (
         Name("foreblock.Client", "client/client.py"),
+        Name("foreblock.client.FlashblockIterator", "client/client.py"),
         Name("foreblock.AsyncClient", "client/async_client.py"),
         Name("foreblock.client.RequestBatch", "client/request_batch.py"),
         Name("foreblock.client.Deferred", "client/request_batch.py"),
@@ -127,7 +132,8 @@ def _name(statement: ast.stmt) -> str:
             return statement.name
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=wrapper))):
             return name if wrapper == WRAPPER else ""
-    return ""
+        case _:
+            return ""
 
 
 def _method(name: str, statement: ast.stmt) -> Entry:

@@ -85,10 +85,11 @@ class AsyncProvider(PersistentConnectionProvider):  # type: ignore[misc] # as ab
         is_socket = urlsplit(target).scheme in ("ws", "wss")
         return (WebSocketProvider if is_socket else AsyncHTTPProvider)(target, **options)
 
-    def __init__(self, chain: InProcessChain, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, target: InProcessChain | str, **options: Any) -> None:  # noqa: ANN401
         """`options` are those of web3's providers."""
+        assert not isinstance(target, str), "then it is a provider of web3.py"
         super().__init__(**options)
-        self._chain: Final = chain
+        self._chain: Final = target
         self._session: Session | None = None
         self._notices: asyncio.Queue[bytes | None] = asyncio.Queue()
 

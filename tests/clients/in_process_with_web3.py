@@ -117,7 +117,7 @@ async def served_asynchronously() -> Json:
             heads = await socket.eth.subscribe("newHeads")
             flashblocks = await socket.eth.subscribe("newFlashblocks")
             chain.send(chain.accounts[1], value=1)
-            wanted = {heads: b"", flashblocks: chain.flashblock().hash}
+            wanted: dict[str, object] = {flashblocks: chain.flashblock().hash}
             wanted[heads] = chain.seal().hash
             received = []
             async for message in socket.socket.process_subscriptions():

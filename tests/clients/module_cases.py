@@ -7,7 +7,8 @@ Each test has the chain as it was after the contracts were deployed. test_module
 the libraries of this folder.
 """
 
-# mypy: disable-error-code="misc" # only in its environment are the base classes installed
+# Only in its environment are the base classes installed.
+# mypy: disable-error-code="misc"
 
 import asyncio
 import os
@@ -15,7 +16,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -192,7 +193,7 @@ def w3(target: Target) -> Web3:
     return target.synchronous()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture  # type: ignore[untyped-decorator] # as the base classes
 async def async_w3(target: Target, request: pytest.FixtureRequest) -> AsyncIterator[AsyncWeb3]:
     async with target.asynchronous() as w3:
         if request.cls is not TestSubscriptions:
@@ -223,8 +224,8 @@ def fixtures_of(name: str) -> Iterator[tuple[str, Json]]:
 
 for contract in CONTRACTS:
     for fixture, make in fixtures_of(contract):
-        globals()[fixture] = pytest.fixture(make, name=fixture)
-OF_TARGET = {
+        globals()[fixture] = pytest.fixture(name=fixture)(make)
+OF_TARGET: dict[str, Callable[..., object]] = {
     "keyfile_account_pkey": lambda target: target.key,
     "mined_txn_hash": lambda target: target.paid["transactionHash"],
     "txn_hash_with_log": lambda target: target.logged["transactionHash"],
@@ -233,7 +234,7 @@ OF_TARGET = {
     "async_skip_if_testrpc": lambda: lambda _: None,
     "request_mocker": lambda: RequestMocker,
 }
-FOR_BOTH = {
+FOR_BOTH: dict[str, Callable[..., object]] = {
     "keyfile_account_address": lambda target: target.account,
     "keyfile_account_address_dual_type": lambda target: target.account,
     "empty_block": lambda target: target.block(target.paid["blockNumber"] + 1),
@@ -246,7 +247,7 @@ FOR_BOTH = {
 }
 OF_TARGET |= FOR_BOTH | {f"async_{name}": make for name, make in FOR_BOTH.items()}
 for fixture, make in OF_TARGET.items():
-    globals()[fixture] = pytest.fixture(make, name=fixture)
+    globals()[fixture] = pytest.fixture(name=fixture)(make)
 
 
 @pytest.fixture(params=["text", "bytes"])
