@@ -20,8 +20,6 @@ STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python
 PYTEST := $(BIN)/python -m pytest --quiet -m 'not heavy' --dist=loadfile --no-loadscope-reorder
 # Folders whose tests start processes.
 PROCESS_TESTS := $(addprefix tests/,bench cli client/test_dev_chain.py crash faults follow log page recording replication service snapshot system)
-# Tools that packages of integrations/ extend; `make tools` shares their environments.
-INTEGRATED := titanoboa ape
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
@@ -81,6 +79,7 @@ clients: build tests/clients/.installed ## try the libraries and tools of tests/
 
 tools: build ## run everyday flows of 15 tools, which it installs, against dev chains and anvil; ONLY=viem
 	@PYTHONPATH=tests $(BIN)/python tests/tools/run.py $(ONLY:%=--only=%)
+	@$(if $(ONLY),,$(BIN)/python -m pytest --quiet tests/tools/test_integrations.py)
 
 check: build ## run one heavy suite: NAME=crash, with MINUTES=1 or COUNT=50, ARGS="--only drop"; lists them without NAME
 	@$(BIN)/python tests/checks.py $(NAME) --minutes $(MINUTES) $(if $(COUNT),--count $(COUNT)) --args="$(ARGS)"
@@ -130,14 +129,13 @@ endif
 	@$(BIN)/python -m compileall -q python/foreblock
 	@touch $@
 
-tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock $(ETHCLIENT_SOURCES) $(INTEGRATED:%=tests/tools/%/requirements.lock) .venv/.tools | .venv/.engine
+tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock $(ETHCLIENT_SOURCES) .venv/.tools
 	@command -v npm >/dev/null || { echo "npm is missing: install node 20 or newer (Debian: npm)" >&2; exit 1; }
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.24 or newer" >&2; exit 1; }
 	@npm ci --prefix tests/clients --loglevel=error --no-audit --no-fund
 	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
 	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement tests/clients/requirements.lock
 	@CGO_ENABLED=0 go build -C tests/clients/ethclient -o ethclient .
-	@PYTHONPATH=tests $(BIN)/python -m tools.environments $(INTEGRATED)
 	@touch $@
 
 website/.venv/.installed: website/requirements.lock

@@ -4,10 +4,6 @@ The kind of an environment follows from its files: `package-lock.json` is instal
 `requirements.lock` by pip into a separate `.venv`, and `go.sum` belongs to a program that is built.
 None of them is a dependency of foreblock, and none constrains another one's versions. A stamp
 records the lock file that a folder was installed from.
-
-    PYTHONPATH=tests python -m tools.environments titanoboa ape
-
-installs the packages of these folders.
 """
 
 import hashlib
@@ -76,8 +72,3 @@ def path_of(needs: Iterable[str]) -> str:
         places += [folder / "node_modules/.bin", folder / ".venv/bin", folder]
     there = [str(each) for each in places if each.is_dir()]
     return os.pathsep.join([*there, os.environ["PATH"]])
-
-
-if __name__ == "__main__":
-    for folder in sys.argv[1:]:
-        install(folder)

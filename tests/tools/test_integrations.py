@@ -11,7 +11,12 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from support.servers.client_libraries import HERE, IN_PROCESS, TOOLS, run
+from tools.environments import install
+
+pytestmark = pytest.mark.heavy  # it installs hundreds of packages
 
 INTEGRATIONS = HERE.parents[1] / "integrations"
 # Of this project's own configuration nothing holds there.
@@ -27,6 +32,7 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 def python(tool: str, *arguments: str, home: Path, cwd: Path) -> str:
     """Return the output of `python -m` with a tool and its integration."""
+    install(tool)
     program = START.format(
         first=[str(cwd), str(INTEGRATIONS / tool), str(installed(tool, home))],
         last=IN_PROCESS["PYTHONPATH"].split(os.pathsep),
@@ -75,7 +81,7 @@ def test_the_program_of_the_page_about_titanoboa_runs(tmp_path: Path) -> None:
 
 
 def test_ape_passes_its_tests_with_the_configuration_of_its_page(tmp_path: Path) -> None:
-    """Those of ape's guide are among them, which `make tools` runs with ape-foundry on anvil."""
+    """Those of ape's guide are among them; `run.py` runs them with ape-foundry on anvil."""
     project = tmp_path / "project"
     shutil.copytree(TOOLS / "ape" / "project", project)
     shutil.copytree(INTEGRATIONS / "ape" / "tests", project / "tests", dirs_exist_ok=True)
