@@ -1,6 +1,7 @@
 """`foreblock dev` up to the start of its processes."""
 
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,52 @@ def test_addresses_that_other_machines_reach_are_warned_of(
 def test_loopback_addresses_are_not_warned_of(started: list[Any], options: list[str]) -> None:
     done = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False)
     assert (bool(started), done.stderr) == (True, "")
+
+
+def test_each_url_stands_beside_the_tools_that_it_is_for(started: list[Any]) -> None:
+    options = ["--listen", "127.0.0.1:1,127.0.0.1:3", "--test-listen", "127.0.0.1:2"]
+    printed = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False).stdout
+    assert started
+    assert (
+        """
+main, chain id 31337
+  http://127.0.0.1:1/eth  forge, cast, Hardhat, wallets: unchanged
+  http://127.0.0.1:3/eth  forge, cast, Hardhat, wallets: unchanged
+  http://127.0.0.1:1      viem, ethers, web3.py: read at `pending`
+  http://127.0.0.1:3      viem, ethers, web3.py: read at `pending`
+test, chain id 31338
+  http://127.0.0.1:2/eth  forge, cast, Hardhat, wallets: unchanged
+  http://127.0.0.1:2      viem, ethers, web3.py: read at `pending`
+WebSocket: the same addresses, with ws://
+a browser shows the chains at http://127.0.0.1:1
+"""
+        in printed
+    )
+
+
+def test_without_pre_confirmations_one_url_is_for_all_tools(started: list[Any]) -> None:
+    options = ["--view", "sealed", "--test-listen", "", "--page", "false"]
+    printed = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False).stdout
+    assert started
+    assert "\n  http://127.0.0.1:8545  any tool, unchanged\nWebSocket" in printed
+    assert "browser" not in printed
+
+
+def test_a_command_off_the_path_is_shown_how_to_be_found(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "its folder"
+    folder.mkdir()
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    line = f"  export PATH='{folder}':$PATH\n"
+
+    def printed(path: str) -> str:
+        monkeypatch.setenv("PATH", path)
+        return CliRunner().invoke(main, ["dev"], catch_exceptions=False).stdout
+
+    assert line not in printed("/nowhere"), "there is no such command"
+    (folder / "foreblock").write_text("#!/bin/sh\n", "utf-8")
+    (folder / "foreblock").chmod(0o755)
+    assert line in printed("/nowhere")
+    assert line not in printed(str(folder))
+    assert started

@@ -7,6 +7,8 @@ import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
 import json
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +19,7 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.config import CommandLine, loaded, settings_options
+from foreblock.cli.config import PROGRAM, CommandLine, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.transaction_rules import checksum_address
@@ -28,11 +30,13 @@ from foreblock.server.head import LOOPBACK
 from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
-from foreblock.settings import ChainSettings, DevSettings
+from foreblock.settings import ChainSettings, DevSettings, Settings
 from foreblock.settings.networks import Network, check_interval, check_kept, log_of
 
 SHOWN_ACCOUNTS: Final = 10
 GENESIS_FILE: Final = "genesis.json"  # the writer writes it to the directory of a chain
+FOR_ANY_TOOL: Final = "forge, cast, Hardhat, wallets: unchanged"
+FOR_PENDING: Final = "viem, ethers, web3.py: read at `pending`"
 LIKE: Final = "--like"
 ANVIL: Final = "anvil"
 # Defaults that differ from those of other commands.
@@ -234,14 +238,13 @@ def _print_started(
         click.echo()
     for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
         assert each.network.dev is not None
-        identity = "" if chain.genesis else f"   chain id {each.network.dev.chain_id}"
-        urls = ", ".join(f"http://{one}" for one in address.split(", "))
-        click.echo(f"{each.network.name:<5} {urls}{identity}")
-        if feed:
-            click.echo(f"      ws://{feed}/ws   flashblocks")
-    click.echo("WebSocket: same addresses. Use /eth for tools that expect a standard node")
+        identity = "" if chain.genesis else f", chain id {each.network.dev.chain_id}"
+        click.echo(f"{each.network.name}{identity}")
+        _print_table(_urls(settings.service, address.split(", "), feed))
+    click.echo("WebSocket: the same addresses, with ws://")
     if settings.service.page:
-        click.echo("a browser shows the chains at the same addresses")
+        first = started.addresses[0].split(", ")[0]
+        click.echo(f"a browser shows the chains at http://{first}")
     if started.metrics:
         click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo()
@@ -255,7 +258,35 @@ def _print_started(
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
     where = settings.service.data or "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
+    if folder := _folder_off_path():
+        click.echo("in another terminal, so that it finds this command:")
+        click.echo(f"  export PATH={shlex.quote(folder)}:$PATH")
     click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
+
+
+def _urls(service: Settings, addresses: Sequence[str], feed: str) -> list[tuple[str, str]]:
+    """The URLs of a network, and the tools for which each is."""
+    if service.view == "sealed":
+        rows = [(f"http://{each}", "any tool, unchanged") for each in addresses]
+    else:
+        rows = [(f"http://{each}/eth", FOR_ANY_TOOL) for each in addresses]
+        rows += [(f"http://{each}", FOR_PENDING) for each in addresses]
+    return rows + ([(f"ws://{feed}/ws", "flashblocks")] if feed else [])
+
+
+def _print_table(rows: Sequence[tuple[str, str]]) -> None:
+    width = max(len(first) for first, _ in rows)
+    for first, text in rows:
+        click.echo(f"  {first:<{width}}  {text}")
+
+
+def _folder_off_path() -> str:
+    """The folder of this installation's command if a shell does not find it; else empty."""
+    command = Path(sys.executable).with_name(PROGRAM)
+    found = shutil.which(PROGRAM)
+    if not command.is_file() or (found is not None and command.samefile(found)):
+        return ""
+    return str(command.parent)
 
 
 def _print_accounts(chain: ChainSettings) -> None:

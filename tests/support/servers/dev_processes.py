@@ -145,8 +145,9 @@ class Dev:
                 break
         text = "".join(self.output)
         for name, url, feed in re.findall(
-            r"^(main|test) +(http://\S+).*\n(?: +(ws://\S+).*\n)?", text, re.MULTILINE
-        ):
+            r"^(main|test)\b.*\n(?:  http://\S+/eth .*\n)*  (http://\S+).*\n(?:  (ws://\S+) .*\n)?",
+            text, re.MULTILINE,
+        ):  # fmt: skip
             yield name, Network(url, feed)
 
     def pids(self, kind: str) -> list[int]:

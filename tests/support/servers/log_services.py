@@ -102,7 +102,7 @@ def service(output: Path, *words: str) -> Iterator[Service]:
     def listens() -> str | None:
         text = output.read_text("utf-8")
         assert process.poll() is None, text
-        found = re.search(r"^(?:main +|listening on )(http://\S+)", text, re.MULTILINE)
+        found = re.search(r"^(?:main.*\n +|listening on )(http://[^/\s]+)", text, re.MULTILINE)
         return None if found is None else found[1]
 
     try:
