@@ -733,7 +733,10 @@ class AddressInUse(ServiceError):
     """Another process, perhaps another foreblock, listens at this address."""
 
     address: str
-    template = "{address}: address already in use"
+    owner: str = ""  # its name and id, if it can be seen
+
+    def __str__(self) -> str:
+        return f"{self.address}: address already in use{self.owner and ' by ' + self.owner}"
 
 
 class AddressUnusable(ServiceError):

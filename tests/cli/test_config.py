@@ -68,3 +68,9 @@ def test_serve_says_which_network_lacks_what(tmp_path: Path) -> None:
     assert "--network b.source=feed needs --network b.genesis and" in done.stderr
     done = run("serve", "--data=x", "--feed=ws://127.0.0.1:1/ws", cwd=tmp_path)
     assert (done.returncode, "--feed needs --source=feed" in done.stderr) == (2, True)
+
+
+def test_one_port_is_for_one_network(tmp_path: Path) -> None:
+    done = run("serve", "--port=1", "--network=a.data=x", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--port is for one network: give each its own listen" in done.stderr

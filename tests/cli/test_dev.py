@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from foreblock.cli import main
+from foreblock.errors import AddressInUse
 from foreblock.server.head import LOOPBACK
 from foreblock.service import launch
 from foreblock.settings import Settings
@@ -102,6 +103,40 @@ def test_addresses_that_other_machines_reach_are_warned_of(
 def test_loopback_addresses_are_not_warned_of(started: list[Any], options: list[str]) -> None:
     done = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False)
     assert (bool(started), done.stderr) == (True, "")
+
+
+def addresses(networks: Sequence[launch.ServedNetwork]) -> list[str]:
+    return [address for each in networks for address in (each.listen, each.feed)]
+
+
+def test_one_port_moves_all_addresses_but_those_of_options(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREBLOCK_LISTEN", "0.0.0.0:1,[::1]:2")
+    monkeypatch.setenv("FOREBLOCK_FEED_LISTEN", "")
+    options = ["dev", "--port", "18545", "--test-listen", "127.0.0.1:7"]
+    assert CliRunner().invoke(main, options, catch_exceptions=False).exit_code == 0
+    moved = ["0.0.0.0:18545,[::1]:18545", "", "127.0.0.1:7", "127.0.0.1:19546"]
+    assert addresses(started[1:]) == moved
+
+
+def test_port_0_picks_free_ones(started: list[Any]) -> None:
+    CliRunner().invoke(main, ["dev", "--port", "0"], catch_exceptions=False)
+    assert addresses(started[1:]) == ["127.0.0.1:0"] * 4
+
+
+def test_an_address_in_use_is_refused_with_its_owner_and_the_remedy(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> bool:
+        raise AddressInUse("127.0.0.1:8545", "foreblock dev (pid 7)")
+
+    monkeypatch.setattr(launch, "run", run)
+    line = "foreblock: 127.0.0.1:8545: address already in use by foreblock dev (pid 7)"
+    for options in (["dev"], ["dev", "--like", "anvil"], ["serve", "--data", "x"]):
+        done = CliRunner().invoke(main, options)
+        assert done.stderr == f"{line}; choose another port with --port\n"
+    assert not started
 
 
 def test_each_url_stands_beside_the_tools_that_it_is_for(started: list[Any]) -> None:

@@ -9,7 +9,7 @@ import os
 import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
@@ -18,10 +18,12 @@ from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
-from foreblock.settings.declare import Declared, declared, flat
+from foreblock.settings.declare import Declared, build, declared, flat
 from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load
 
 PROGRAM = "foreblock"
+# Addresses, and how far each is from the port of the first.
+PORTS: Final = {"listen": 0, "feed_listen": 1, "test_listen": 1000, "test_feed_listen": 1001}
 SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_FOREBLOCK_COMPLETE"  # which click's script sets
 _PATHS = {"FILE": "file", "DIRECTORY": "dir"}
@@ -99,6 +101,26 @@ def loaded(
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
     return load(kind, given.flags, os.environ, file, defaults)
+
+
+PORT_OPTION: Final = option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535 - max(PORTS.values())),
+    help="Port to listen at; moves the other addresses too. 0: any free ones.",
+)
+
+
+def at_port(found: Loaded[S], port: int | None) -> S:
+    """The settings with all addresses moved to a port and its neighbours, but those of options."""
+    values = flat(found.settings)
+    for name, distance in PORTS.items():
+        address = values.get(name)
+        if port is not None and address and not found.origins[name].startswith("--"):
+            at = port and port + distance
+            hosts = [each.rpartition(":")[0] for each in str(address).split(",")]
+            values[name] = ",".join(f"{host}:{at}" for host in hosts)
+    return build(type(found.settings), values)
 
 
 @verb()

@@ -19,7 +19,14 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.config import PROGRAM, CommandLine, loaded, settings_options
+from foreblock.cli.config import (
+    PORT_OPTION,
+    PROGRAM,
+    CommandLine,
+    at_port,
+    loaded,
+    settings_options,
+)
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.transaction_rules import checksum_address
@@ -84,7 +91,8 @@ def without_like(args: Sequence[str]) -> list[str] | None:
     type=click.Choice([ANVIL]),
     help="Take the flags of another dev chain, and behave as that does; with --help, lists them.",
 )
-def dev(given: CommandLine, *, like: None) -> None:
+@PORT_OPTION
+def dev(given: CommandLine, *, like: None, port: int | None) -> None:
     """Run two local networks with flashblocks.
 
     A main and a test network start, whose pending block grows every 200 ms and is sealed every 2 s.
@@ -95,7 +103,7 @@ def dev(given: CommandLine, *, like: None) -> None:
     """
     assert like is None, "DevVerb runs the other command"
     with failing_in_one_line():
-        settings = loaded(given, DevSettings, DEFAULTS).settings
+        settings = at_port(loaded(given, DevSettings, DEFAULTS), port)
         with networks(settings) as served:
             cut_short = run(
                 settings, served, lambda started: _print_started(settings, served, started)

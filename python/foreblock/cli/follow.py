@@ -13,8 +13,8 @@ from typing import Final
 import click
 
 from foreblock.chains.chain_file import FollowedChain, followed_chain, is_file
-from foreblock.cli.config import CommandLine, loaded, settings_options
-from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
+from foreblock.cli.config import PORT_OPTION, CommandLine, at_port, loaded, settings_options
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
@@ -28,7 +28,6 @@ from foreblock.settings.networks import (
     check_kept,
 )
 
-LOOPBACK: Final = "127.0.0.1"
 # Defaults that differ from those of other commands.
 DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
 
@@ -36,7 +35,7 @@ DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
 @verb()
 @click.argument("name", metavar="[CHAIN]", required=False)
 @settings_options(FollowingSettings, DEFAULTS)
-@option("--port", type=click.IntRange(0, 65535), help="Port at 127.0.0.1, in place of --listen.")
+@PORT_OPTION
 def follow(given: CommandLine, *, name: str | None, port: int | None) -> None:
     """Follow a public chain without running a node.
 
@@ -55,16 +54,13 @@ def follow(given: CommandLine, *, name: str | None, port: int | None) -> None:
     FOREBLOCK_UPSTREAM; docs/follow.md says what is trusted and what it costs.
     """
     with failing_in_one_line():
-        settings = loaded(given, FollowingSettings, DEFAULTS).settings
+        settings = at_port(loaded(given, FollowingSettings, DEFAULTS), port)
         if name is not None:
             settings = replace(settings, follow=replace(settings.follow, chain=name))
         if not settings.follow.chain:
             raise click.UsageError("name a chain: `foreblock chains` lists them")
         if not settings.follow.upstream:
             raise click.UsageError("--upstream is needed: a JSON-RPC endpoint of the chain")
-        if port is not None:
-            service = replace(settings.service, listen=f"{LOOPBACK}:{port}")
-            settings = replace(settings, service=service)
         chain = followed_chain(settings.follow.chain)
         with _folder(settings.service.data) as folder:
             served = _network(settings, folder)

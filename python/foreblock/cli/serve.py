@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from foreblock.cli.config import CommandLine, loaded, settings_options
+from foreblock.cli.config import PORT_OPTION, CommandLine, at_port, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.errors import BadSetting
 from foreblock.feed.wire import check_url
@@ -26,7 +26,8 @@ from foreblock.upstream.http import split_http_url
 
 @verb()
 @settings_options(ServeSettings)
-def serve(given: CommandLine) -> None:
+@PORT_OPTION
+def serve(given: CommandLine, *, port: int | None) -> None:
     """Serve a chain from a store, a feed, a log, or upstreams.
 
     With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
@@ -52,7 +53,9 @@ def serve(given: CommandLine) -> None:
     option.
     """
     with failing_in_one_line():
-        settings = loaded(given, ServeSettings).settings
+        settings = at_port(loaded(given, ServeSettings), port)
+        if port is not None and settings.chain.network:
+            raise click.UsageError("--port is for one network: give each its own listen")
         networks = networks_of(settings)
         alone = not settings.chain.network
         served = [_network(network, alone=alone) for network in networks]

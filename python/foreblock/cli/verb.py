@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from foreblock.errors import ForeblockError
+from foreblock.errors import AddressInUse, ForeblockError
 from foreblock.secret_urls import redact_urls
 
 _SIGNALLED: Final = 128  # the shell's convention: this plus the signal's number
@@ -31,6 +31,8 @@ REST: Final = ""  # the section of options that name none, which is the last
 WIDEST: Final = 34  # columns for options before their help
 _KEPT_TOGETHER: Final = re.compile(r"(default:|env var:) (?=[^ ])")  # with the value behind it
 _NO_BREAK: Final = "\u00a0"
+
+_ADDRESSES: Final = ("port", "listen", "base_port", "upstream_listen")  # options that name one
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
@@ -155,8 +157,20 @@ def failing_in_one_line() -> Iterator[None]:
     """Turn errors of foreblock and the system into one line and exit code 1."""
     try:
         yield
+    except AddressInUse as failure:
+        stop(f"{failure}{_other_address()}", 1)
     except (ForeblockError, OSError) as failure:
         stop(redact_urls(str(failure)), 1)
+
+
+def _other_address() -> str:
+    """How this command listens elsewhere, to follow the message of an error."""
+    context = click.get_current_context(silent=True)
+    names = [] if context is None else [each.name for each in context.command.params]
+    options = ["--" + each.replace("_", "-") for each in _ADDRESSES if each in names]
+    if options[:1] == ["--port"]:
+        return "; choose another port with --port"
+    return f"; choose another with {' or '.join(options)}" if options else ""
 
 
 @contextmanager

