@@ -3,6 +3,14 @@
 import json
 from pathlib import Path
 
+import click
+import pytest
+
+from foreblock.cli import main
+from foreblock.cli.verb import VerbGroup
+from foreblock.settings import EverySetting
+from foreblock.settings.declare import declared
+from foreblock.settings.loading import OF_COMMANDS
 from support.servers.command import run
 
 
@@ -74,3 +82,46 @@ def test_one_port_is_for_one_network(tmp_path: Path) -> None:
     done = run("serve", "--port=1", "--network=a.data=x", cwd=tmp_path)
     assert done.returncode == 2
     assert "--port is for one network: give each its own listen" in done.stderr
+
+
+def test_a_variable_that_is_no_setting_is_warned_of(tmp_path: Path) -> None:
+    given = {
+        "FOREBLOCK_LODA": "5",
+        "FOREBLOCK_URL": "http://127.0.0.1:1",
+        "FOREBLOCK_SERVICE_HOST": "10.0.0.1",
+        "FOREBLOCK_PORT_8545_TCP": "tcp://10.0.0.1:8545",
+        "OTHER": "1",
+    }
+    done = run("config", cwd=tmp_path, environment=given)
+    told = "FOREBLOCK_LODA is ignored: there is no such setting; did you mean FOREBLOCK_LOAD?"
+    warned = [line for line in done.stderr.splitlines() if any(each in line for each in given)]
+    assert (done.returncode, warned) == (0, [f"warning: {told}"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("dve", "there is no command 'dve'; did you mean dev?"),
+        ("stat", "there is no command 'stat'; did you mean status?"),
+        ("store inf", "there is no command 'inf'; did you mean info?"),
+        ("qqqq", "there is no command 'qqqq'\n"),
+        ("serve --prot 1", "--port"),
+    ],
+)
+def test_a_mistyped_command_is_refused_with_one_that_is_similar(words: str, message: str) -> None:
+    done = run(*words.split())
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_every_variable_of_a_command_is_known() -> None:
+    """Each option with a variable of its own, of all commands."""
+    settings = {it.variable for it in declared(EverySetting)}
+    found: set[str] = set()
+    left: list[click.Command] = [main]
+    while left:
+        command = left.pop()
+        for each in command.params:
+            found |= {each.envvar} if isinstance(each.envvar, str) else set()
+        left += command.verbs().values() if isinstance(command, VerbGroup) else ()
+    assert {each for each in found if each.startswith("FOREBLOCK_")} - settings == set(OF_COMMANDS)

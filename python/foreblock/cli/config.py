@@ -19,7 +19,7 @@ from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, opti
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.declare import Declared, build, declared, flat
-from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load
+from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load, unknown_variables
 
 PROGRAM = "foreblock"
 # Addresses, and how far each is from the port of the first.
@@ -98,6 +98,8 @@ def loaded(
     given: CommandLine, kind: type[S], defaults: Mapping[str, str] = NO_DEFAULTS
 ) -> Loaded[S]:
     """The effective settings; `defaults` are those of the command. Raises `BadSetting`."""
+    for warning in unknown_variables(os.environ):
+        click.echo(f"warning: {warning}", err=True)
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
     return load(kind, given.flags, os.environ, file, defaults)

@@ -93,6 +93,16 @@ class VerbGroup(click.Group):
         module = self._modules.get(cmd_name)
         return None if module is None else _verb_of(module, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; one that is mistyped is refused with those that are similar."""
+        if not ctx.resilient_parsing and args[0] not in self._modules and args[0][:1] != "-":
+            from foreblock.settings.declare import did_you_mean  # noqa: PLC0415, only when it fails
+
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], self._modules)}")
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Names without their help, which would import every verb at each TAB."""
         verbs = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]

@@ -17,7 +17,14 @@ from foreblock.settings.chain_settings import (
     FollowingSettings,
     ServeSettings,
 )
-from foreblock.settings.declare import Declared, build, declared, from_text, from_value
+from foreblock.settings.declare import (
+    Declared,
+    build,
+    declared,
+    did_you_mean,
+    from_text,
+    from_value,
+)
 from foreblock.settings.service_settings import Settings
 
 FILE: Final = "foreblock.toml"
@@ -26,6 +33,12 @@ _IN_WORDS: Final[Mapping[object, str]] = MappingProxyType(
     {int: "a number", float: "a number", bool: "true or false"}
 )
 NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
+
+# Variables that are not settings: those of commands, and those that Kubernetes sets for a service
+# named foreblock.
+OF_COMMANDS: Final = ("FOREBLOCK_URL", "FOREBLOCK_KEY")
+_OF_SERVICES: Final = ("FOREBLOCK_PORT", "FOREBLOCK_SERVICE_")
+_PREFIX: Final = "FOREBLOCK_"
 
 S = TypeVar("S", Settings, DevSettings, ServeSettings, FollowingSettings, EverySetting)
 
@@ -55,10 +68,25 @@ def load(
     for it in declared(kind):
         found = _find(it, flags, environment, table, str(file))
         values[it.name], origins[it.name] = found or (_default(it, defaults), DEFAULT)
-    unknown = table.keys() - {it.name for it in declared(EverySetting)}
-    if unknown:
-        raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
+    known = {it.name for it in declared(EverySetting)}
+    if unknown := min(table.keys() - known, default=""):
+        why = f"there is no such setting{did_you_mean(unknown, known)}"
+        raise BadSetting(f"{file}: {unknown}", why)
     return Loaded(build(kind, values), origins)
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Warnings about variables that look like settings and are none."""
+    known = {it.variable for it in declared(EverySetting)}
+    found = sorted(
+        name
+        for name in environment.keys() - known
+        if name.startswith(_PREFIX) and not name.startswith((*OF_COMMANDS, *_OF_SERVICES))
+    )
+    # Their common beginning would make all similar.
+    suffixes = {each.removeprefix(_PREFIX) for each in known}
+    similar = {each: did_you_mean(each.removeprefix(_PREFIX), suffixes, _PREFIX) for each in found}
+    return [f"{each} is ignored: there is no such setting{similar[each]}" for each in found]
 
 
 def _find(

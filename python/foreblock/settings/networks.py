@@ -25,7 +25,7 @@ from foreblock.settings.chain_settings import (
     ServeSettings,
     SourceSettings,
 )
-from foreblock.settings.declare import build, declared, flat, from_text
+from foreblock.settings.declare import build, declared, did_you_mean, flat, from_text
 from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
 
 
@@ -150,7 +150,8 @@ def _parsed(text: str) -> _Given:
         )
     given = _Given(name, setting.replace("-", "_"), value.strip())
     if given.setting not in _SETTINGS:
-        raise BadSetting(given.label, f"a network has the settings {', '.join(_SETTINGS)}")
+        similar = did_you_mean(given.setting, _SETTINGS)
+        raise BadSetting(given.label, f"a network has the settings {', '.join(_SETTINGS)}{similar}")
     return given
 
 
