@@ -10,13 +10,15 @@ from rich.table import Table
 
 from foreblock.chains.chain_file import ChainFacts, find_chain, names, preset
 from foreblock.cli.asking import date
-from foreblock.cli.verb import failing_in_one_line, json_option, verb
+from foreblock.cli.verb import argument, failing_in_one_line, json_option, verb
 
 _NOTHING: Final = "-"
 
 
 @verb()
-@click.argument("chain", metavar="[CHAIN]", required=False)
+@argument(
+    "chain", help="Name or file of one chain; all by default.", metavar="[CHAIN]", required=False
+)
 @json_option("Print one JSON object, or a list of them.")
 def chains(*, chain: str | None, as_json: bool) -> None:
     """List the public chains that can be followed by name.

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 from foreblock.cli.verb import FILE as EXISTING_FILE
-from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import Decorator, argument, failing_in_one_line, json_option, option, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.declare import Declared, build, declared, flat
@@ -65,12 +65,13 @@ def settings_options(kind: type = Settings, defaults: Mapping[str, str] = NO_DEF
 def setting_option(it: Declared, default: object, *, hidden: bool = False) -> Decorator:
     """The option of a setting; its help shows the default."""
     help_text = it.help[0].upper() + it.help[1:] + "."
-    if shown := _shown(default):
+    is_list = typing.get_origin(it.kind) is tuple
+    if shown := _shown(default.split(",") if is_list and isinstance(default, str) else default):
         help_text += f"  [default: {shown}]"
     if it.kind is bool:  # the option alone means true
         form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
     else:
-        form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
+        form = {"metavar": it.type, "multiple": is_list}
     form["shell_complete"] = lambda _context, _option, text: _complete(it.type, text)
     return option(it.flag, it.name, help=help_text, section=it.section, hidden=hidden, **form)
 
@@ -81,8 +82,8 @@ def _shown(default: object) -> str:
             return str(default).lower()
         case float():
             return f"{default:g}"
-        case tuple():
-            return ",".join(default)
+        case tuple() | list():
+            return ", ".join(default)  # so that it can be wrapped
         case _:
             return str(default)
 
@@ -125,7 +126,14 @@ def at_port(found: Loaded[S], port: int | None) -> S:
     return build(type(found.settings), values)
 
 
-@verb()
+EVERYDAY: Final = ("config_file", "as_json")  # in the short help
+EXAMPLES: Final = (
+    "foreblock config",
+    "foreblock config --config /etc/foreblock/foreblock.toml --json",
+)
+
+
+@verb(everyday=EVERYDAY, examples=EXAMPLES)
 @settings_options(EverySetting)
 @json_option()
 def config(given: CommandLine, *, as_json: bool) -> None:
@@ -149,7 +157,12 @@ def config(given: CommandLine, *, as_json: bool) -> None:
 
 
 @verb("completion")
-@click.argument("shell", metavar="[bash|zsh|fish]", type=click.Choice(SHELLS))
+@argument(
+    "shell",
+    help="Shell that reads the script.",
+    metavar="[bash|zsh|fish]",
+    type=click.Choice(SHELLS),
+)
 def completion(*, shell: str) -> None:
     """Print the script that completes this command in a shell.
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foreblock.cli.verb import (
+    argument,
     failing_in_one_line,
     json_option,
     option,
@@ -33,8 +34,13 @@ from foreblock.upstream.rpc_client import Endpoint
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@verb()
-@click.argument("folder", metavar="DIR", type=_FOLDER)
+@verb(examples=["foreblock conformance tests/ --method eth_call"])
+@argument(
+    "folder",
+    help="Directory of cases, with the chain that they are for.",
+    metavar="DIR",
+    type=_FOLDER,
+)
 @option(
     "--dialect",
     type=click.Choice(DIALECTS),

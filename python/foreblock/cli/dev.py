@@ -51,6 +51,16 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "nice": "5",  # so that workers do not delay the writer
     "cors_origins": ",".join(LOOPBACK),
 }
+# In the short help, in this order.
+EVERYDAY: Final = (
+    "port", "like", "data", "load", "block_time", "interval", "mining", "chain_id", "mnemonic",
+    "test_listen", "faults", "print", "workers", "config_file",
+)  # fmt: skip
+EXAMPLES: Final = (
+    "foreblock dev",
+    "foreblock dev --port 18545 --load 100 --data build/chain",
+    "foreblock dev --like anvil --block-time 2",
+)
 
 
 class DevVerb(Verb):
@@ -84,7 +94,7 @@ def without_like(args: Sequence[str]) -> list[str] | None:
     return None
 
 
-@click.command(cls=DevVerb)
+@click.command(cls=DevVerb, everyday=EVERYDAY, examples=EXAMPLES)
 @settings_options(DevSettings, DEFAULTS)
 @option(
     LIKE,
@@ -251,8 +261,8 @@ def _print_started(
         _print_table(_urls(settings.service, address.split(", "), feed))
     click.echo("WebSocket: the same addresses, with ws://")
     if settings.service.page:
-        first = started.addresses[0].split(", ")[0]
-        click.echo(f"a browser shows the chains at http://{first}")
+        address = started.addresses[0].split(", ")[0]
+        click.echo(f"a browser shows the chains at http://{address}")
     if started.metrics:
         click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo()

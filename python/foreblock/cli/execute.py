@@ -17,6 +17,7 @@ from foreblock.chains.chain_file import ChainFacts, find_chain
 from foreblock.cli.verb import (
     FILE,
     INTERRUPTED,
+    argument,
     failing_in_one_line,
     in_section,
     json_option,
@@ -52,8 +53,15 @@ class ExecutedFile:
     error: str | None = None  # None if the hash is the expected one
 
 
-@verb()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@verb(examples=["foreblock execute block-*.json"])
+@argument(
+    "files",
+    help="Files with a block and its witness.",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=FILE,
+)
 @source("--chain", metavar="CHAIN", help="Chain of files that do not name theirs: a name that "
         "`foreblock chains` lists, or a file.")  # fmt: skip
 @json_option()

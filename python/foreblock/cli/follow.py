@@ -14,7 +14,7 @@ import click
 
 from foreblock.chains.chain_file import FollowedChain, followed_chain, is_file
 from foreblock.cli.config import PORT_OPTION, CommandLine, at_port, loaded, settings_options
-from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.cli.verb import INTERRUPTED, argument, failing_in_one_line, verb
 from foreblock.secret_urls import redact_urls
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
@@ -30,10 +30,25 @@ from foreblock.settings.networks import (
 
 # Defaults that differ from those of other commands.
 DEFAULTS: Final[Mapping[str, str]] = {"keep_states": "900"}
+# In the short help, in this order.
+EVERYDAY: Final = (
+    "upstream", "feed", "trust", "anchor", "data", "port", "beyond", "send", "keep_states",
+    "workers", "config_file",
+)  # fmt: skip
+EXAMPLES: Final = (
+    "foreblock follow base --upstream https://RPC/KEY",
+    "foreblock follow op-mainnet --upstream https://RPC/KEY --data build/op",
+    "foreblock follow genesis.json --upstream http://NODE --feed ws://HOST/ws",
+)
 
 
-@verb()
-@click.argument("name", metavar="[CHAIN]", required=False)
+@verb(everyday=EVERYDAY, examples=EXAMPLES)
+@argument(
+    "name",
+    help="Name in `foreblock chains`, a chain file or a genesis.",
+    metavar="[CHAIN]",
+    required=False,
+)
 @settings_options(FollowingSettings, DEFAULTS)
 @PORT_OPTION
 def follow(given: CommandLine, *, name: str | None, port: int | None) -> None:

@@ -33,7 +33,10 @@ MEGAGAS: Final = 10**6
 source = in_section("Input")
 
 
-@verb("import")
+@verb(
+    "import",
+    examples=["foreblock import --genesis genesis.json --chain chain.rlp --data build/store"],
+)
 @source("--genesis", type=FILE, help="Genesis in geth's JSON format; not needed to continue a "
         "store that has a chain. With --state only its configuration is used.")  # fmt: skip
 @source("--chain", type=FILE, help="Blocks in RLP, concatenated.")

@@ -18,7 +18,7 @@ from foreblock.cli.asking import (
     date,
     decimal,
 )
-from foreblock.cli.verb import option, stop, verb
+from foreblock.cli.verb import argument, option, stop, verb
 from foreblock.errors import NotAnAnswer
 from foreblock.primitives import (
     HASH_BYTES,
@@ -32,8 +32,8 @@ from foreblock.types import decode_output, encode_call
 Value = TypeVar("Value")
 
 
-@verb()
-@click.argument("block", metavar="[BLOCK]", default="latest")
+@verb(examples=["foreblock block", "foreblock block latest --full", "foreblock block 12 --json"])
+@argument("block", help="Number, hash or tag.", metavar="[BLOCK]", default="latest")
 @option("--full", is_flag=True, help="Show transactions instead of their hashes.")
 @URL_OPTION
 @JSON_OPTION
@@ -55,9 +55,14 @@ def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
         _print_block(found)
 
 
-@verb()
-@click.argument("address", metavar="ADDRESS")
-@click.argument("block", metavar="[BLOCK]", default="latest")
+@verb(
+    examples=[
+        "foreblock balance 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+        "foreblock balance 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 latest",
+    ]
+)
+@argument("address", help="Account.", metavar="ADDRESS")
+@argument("block", help="Number, hash or tag.", metavar="[BLOCK]", default="latest")
 @URL_OPTION
 @JSON_OPTION
 def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
@@ -72,10 +77,20 @@ def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else f"{decimal(wei, ETHER_DIGITS)} ether ({wei} wei)")
 
 
-@verb()
-@click.argument("to", metavar="TO")
-@click.argument("signature", metavar="[SIGNATURE]", required=False)
-@click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1)
+@verb(examples=['foreblock call 0x7E57000000000000000000000000000000000020 "name()(string)"'])
+@argument("to", help="Contract.", metavar="TO")
+@argument(
+    "signature",
+    help='Function, as in "balanceOf(address)(uint256)".',
+    metavar="[SIGNATURE]",
+    required=False,
+)
+@argument(
+    "arguments",
+    help="Its arguments; write arrays as [1, 2] and tuples as (1, true).",
+    metavar="[ARGUMENTS]...",
+    nargs=-1,
+)
 @option("--data", metavar="HEX", help="Call data, instead of SIGNATURE.")
 @option("--from", "sender", metavar="ADDRESS", help="Sender of the call.")
 @option(
@@ -120,9 +135,9 @@ def call(  # noqa: PLR0913, one per option
         click.echo("\n".join(lines or [str(found)]))
 
 
-@verb()
-@click.argument("method", metavar="METHOD")
-@click.argument("params", metavar="[PARAMS]...", nargs=-1)
+@verb(examples=["foreblock rpc eth_chainId", "foreblock rpc eth_getBlockByNumber pending false"])
+@argument("method", help="Method, as in eth_chainId.", metavar="METHOD")
+@argument("params", help="Its parameters, each JSON or a string.", metavar="[PARAMS]...", nargs=-1)
 @URL_OPTION
 @JSON_OPTION
 def rpc(*, method: str, params: tuple[str, ...], url: str, as_json: bool) -> None:

@@ -19,7 +19,15 @@ from foreblock.cli.recorded_state import (
     record_state,
     serving_node,
 )
-from foreblock.cli.verb import FILE, INTERRUPTED, failing_in_one_line, in_section, option, verb
+from foreblock.cli.verb import (
+    FILE,
+    INTERRUPTED,
+    argument,
+    failing_in_one_line,
+    in_section,
+    option,
+    verb,
+)
 from foreblock.clock import SystemClock
 from foreblock.errors import ForeblockError, Unreachable
 from foreblock.feed.feed_options import FeedServerOptions
@@ -36,9 +44,9 @@ SHOWN_EVERY: Final = 0.2  # seconds
 state = in_section("State")
 
 
-@verb()
-@click.argument("url")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@verb(examples=["foreblock record ws://127.0.0.1:8546/ws feed.bin --seconds 60"])
+@argument("url", help="Flashblocks feed, ws:// or wss://.")
+@argument("file", help="File to write.", type=click.Path(dir_okay=False, path_type=Path))
 @option("--messages", metavar="N", type=click.IntRange(1), help="Stop after this many messages.")
 @option(
     "--seconds",
@@ -123,8 +131,10 @@ def _recorded(recorder: Recorder) -> str:
     return f"{recorder.messages} messages, {recorder.bytes:,} bytes{at}{trouble}"
 
 
-@verb()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@verb(examples=["foreblock replay feed.bin --speed 10"])
+@argument(
+    "file", help="Recording to serve.", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @option(
     "--listen", default="127.0.0.1:8546", metavar="HOST:PORT",
     help="Address to serve at; port 0 picks a free port.",

@@ -45,7 +45,12 @@ class SentTransaction:
     milliseconds: int  # from acceptance to the receipt
 
 
-@verb()
+@verb(
+    examples=[
+        "foreblock send --to 0x00000000000000000000000000000000000000aa --value 1ether",
+        "foreblock send --create --data 0x60006000f3 --account 1",
+    ]
+)
 @transaction("--to", metavar="ADDRESS", help="Recipient of the transaction.")
 @transaction("--create", is_flag=True, help="Create a contract, with --data as its init code.")
 @transaction("--value", metavar="AMOUNT", type=amount, default="0",

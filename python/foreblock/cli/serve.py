@@ -5,6 +5,7 @@ import foreblock.starting  # noqa: F401, before all others
 # isort: split
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
@@ -23,8 +24,19 @@ from foreblock.settings.networks import (
 )
 from foreblock.upstream.http import split_http_url
 
+# In the short help, in this order.
+EVERYDAY: Final = (
+    "data", "port", "source", "genesis", "feed", "canonical", "log", "network", "chain",
+    "upstream", "hosts", "cors_origins", "workers", "config_file",
+)  # fmt: skip
+EXAMPLES: Final = (
+    "foreblock serve --data build/store --port 18545",
+    "foreblock serve --data DIR --source feed --genesis FILE --feed ws://HOST/ws",
+    "foreblock serve --data DIR --source log --log nats://HOST:4222",
+)
 
-@verb()
+
+@verb(everyday=EVERYDAY, examples=EXAMPLES)
 @settings_options(ServeSettings)
 @PORT_OPTION
 def serve(given: CommandLine, *, port: int | None) -> None:

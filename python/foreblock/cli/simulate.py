@@ -17,7 +17,7 @@ from foreblock.cli.asking import (
     date,
     decimal,
 )
-from foreblock.cli.verb import option, verb
+from foreblock.cli.verb import argument, option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.primitives import parse_data
 from foreblock.types import revert_reason
@@ -26,8 +26,18 @@ TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that represent ether 
 SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
 
 
-@verb()
-@click.argument("file", metavar="FILE", type=click.File("r", encoding="utf-8"))
+@verb(
+    examples=[
+        "foreblock simulate payload.json",
+        "foreblock simulate - --block latest < payload.json",
+    ]
+)
+@argument(
+    "file",
+    help="eth_simulateV1 payload in JSON; - is standard input.",
+    metavar="FILE",
+    type=click.File("r", encoding="utf-8"),
+)
 @option("--block", metavar="BLOCK", default="latest", help="Block to simulate on.")
 @URL_OPTION
 @JSON_OPTION

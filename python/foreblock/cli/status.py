@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.instance import FoundNetwork, Instance, Reading, SeenBlock, read_instance
-from foreblock.cli.verb import json_option, size, stop, verb
+from foreblock.cli.verb import argument, json_option, size, stop, verb
 from foreblock.cli.watch.screen import EARLY, SEALED, amount
 from foreblock.errors import ForeblockError
 from foreblock.status.status_text import details
@@ -154,8 +154,14 @@ NOT_READY: Final = 1
 NOT_REACHABLE: Final = 2
 
 
-@verb()
-@click.argument("url", metavar="[URL]", envvar="FOREBLOCK_URL", default=DEFAULT_URL)
+@verb(examples=["foreblock status", "foreblock status http://127.0.0.1:9545 --json"])
+@argument(
+    "url",
+    help="Any network of the instance.",
+    metavar="[URL]",
+    envvar="FOREBLOCK_URL",
+    default=DEFAULT_URL,
+)
 @json_option("Print one JSON object.")
 def status(*, url: str, as_json: bool) -> None:
     """Show the status and health of a running instance.

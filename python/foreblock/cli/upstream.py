@@ -12,7 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from foreblock.chains.chain_file import ChainFacts, find_chain, names, preset
-from foreblock.cli.verb import VerbGroup, failing_in_one_line, json_option, option, stop, verb
+from foreblock.cli.verb import (
+    VerbGroup,
+    argument,
+    failing_in_one_line,
+    json_option,
+    option,
+    stop,
+    verb,
+)
 from foreblock.clock import SystemClock
 from foreblock.errors import RefusedAnswer
 from foreblock.follow.capabilities import PROOF_DEPTHS, Capabilities
@@ -59,8 +67,10 @@ class CheckedEndpoint:
         return 0 if self.trust == "proven" and not self.problems else NOT_PROVEN
 
 
-@verb("check")
-@click.argument("url", metavar="URL")
+@verb("check", examples=["foreblock upstream check https://RPC/KEY --chain base"])
+@argument(
+    "url", help="JSON-RPC endpoint; ?units=500 sets the units to spend per second.", metavar="URL"
+)
 @option("--chain", metavar="CHAIN", help="Name or file of the chain that the endpoint must serve.")
 @json_option("Print one JSON object.")
 def check(*, url: str, chain: str | None, as_json: bool) -> None:

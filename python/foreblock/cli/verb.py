@@ -26,11 +26,14 @@ _SIGNALLED: Final = 128  # the shell's convention: this plus the signal's number
 _ENDING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 INTERRUPTED: Final = _SIGNALLED + signal.SIGINT
 
+ARGUMENTS: Final = "Arguments"
 OUTPUT: Final = "Output"
 REST: Final = ""  # the section of options that name none, which is the last
 WIDEST: Final = 34  # columns for options before their help
 _KEPT_TOGETHER: Final = re.compile(r"(default:|env var:) (?=[^ ])")  # with the value behind it
 _NO_BREAK: Final = "\u00a0"
+_SHOW_ALL: Final = f"{__name__}.show_all"  # in the context's meta data, whose keys are modules'
+_HELP_OPTIONS: Final = 2  # the last parameters of a verb with a short help
 
 _ADDRESSES: Final = ("port", "listen", "base_port", "upstream_listen")  # options that name one
 
@@ -49,24 +52,90 @@ class SectionedOption(click.Option):
         self.section: Final = section
 
 
+class DescribedArgument(click.Argument):
+    """An argument with a line in the help; click describes none before 8.5."""
+
+    def __init__(self, *arguments: Any, description: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
+        self.description: Final = description
+        self.section: Final = ARGUMENTS
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return self.make_metavar(ctx), self.description
+
+
 class Verb(click.Command):
-    """A command whose help lists options by section, with types and defaults."""
+    """A command whose help lists options by section, with types and defaults, and examples.
+
+    With `everyday`, names of options, --help lists those alone, and --help-all the others too.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401, click's
+        everyday: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.examples: Final = examples
+        self._everyday: Final = everyday
+        if everyday:
+            count = sum(isinstance(each, click.Option) for each in self.params)
+            row = f"Show all {count} options and exit."
+            self.params.append(
+                click.Option(
+                    ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
+                    callback=_show_all, help=row,
+                )
+            )  # fmt: skip
 
     def get_help(self, ctx: click.Context) -> str:
         """The help; spaces that kept words on one line are ordinary ones again."""
         return super().get_help(ctx).replace(_NO_BREAK, " ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections in the order of their first options."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
+        """Write the arguments, then the sections in the order of their first options."""
+        sections: dict[str, list[tuple[str, str]]] = {ARGUMENTS: []}
+        for parameter in self._shown(ctx):
             row = parameter.get_help_record(ctx)
             if row is not None:
                 text = _KEPT_TOGETHER.sub(rf"\1{_NO_BREAK}", row[1])
-                sections.setdefault(getattr(parameter, "section", REST), []).append((row[0], text))
+                section = REST if self._is_short(ctx) else getattr(parameter, "section", REST)
+                if isinstance(parameter, click.Argument):
+                    section = ARGUMENTS
+                sections.setdefault(section, []).append((row[0], text))
         rest = sections.pop(REST, [])
-        sections["Other options" if sections else "Options"] = rest
-        _write_sections(formatter, sections)
+        found = {heading: rows for heading, rows in sections.items() if rows}
+        found["Other options" if found.keys() - {ARGUMENTS} else "Options"] = rest
+        _write_sections(formatter, found)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for each in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{each}\n")
+
+    def _is_short(self, ctx: click.Context) -> bool:
+        return bool(self._everyday) and _SHOW_ALL not in ctx.meta
+
+    def _shown(self, ctx: click.Context) -> Sequence[click.Parameter]:
+        """The parameters in the help; the everyday ones come in their order."""
+        every = self.get_params(ctx)
+        if not self._is_short(ctx):
+            return every
+        by_name = {each.name: each for each in every}
+        kept = [each for each in every if isinstance(each, click.Argument)]
+        return [*kept, *(by_name[each] for each in self._everyday), *every[-_HELP_OPTIONS:]]
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001, click's
+    if value:
+        ctx.meta[_SHOW_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 class VerbGroup(click.Group):
@@ -142,9 +211,16 @@ def _write_sections(
             formatter.write_dl([(first.ljust(width), text) for first, text in rows], col_max=width)
 
 
-def verb(name: str | None = None) -> Callable[[Callable[..., None]], Verb]:
+def verb(
+    name: str | None = None, *, everyday: Sequence[str] = (), examples: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Verb]:
     """Make a function a command with sections."""
-    return click.command(name, cls=Verb)
+    return click.command(name, cls=Verb, everyday=everyday, examples=examples)
+
+
+def argument(name: str, help: str, **options: Any) -> Decorator:  # noqa: ANN401
+    """Add an argument with its line in the help."""
+    return click.argument(name, cls=DescribedArgument, description=help, **options)
 
 
 def option(*names: str, section: str = REST, **options: Any) -> Decorator:  # noqa: ANN401

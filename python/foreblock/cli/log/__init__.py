@@ -20,6 +20,7 @@ from rich.text import Text
 from foreblock.cli.verb import (
     STORE,
     VerbGroup,
+    argument,
     failing_in_one_line,
     in_section,
     json_option,
@@ -144,7 +145,7 @@ def run(work: Callable[[], Awaitable[Result]]) -> Result:
         raise click.Abort from None
 
 
-@verb("show")
+@verb("show", examples=["foreblock log show --log nats://127.0.0.1:4222 --last 2"])
 @log_options
 @option("--last", default=10, metavar="N", type=click.IntRange(0, 1000), help="Commits to show.")
 @json_option()
@@ -229,7 +230,7 @@ def _time(text: str) -> str:
 
 
 @verb("begin")
-@click.argument("data", metavar="DIR", type=STORE)
+@argument("data", help="Store with which the log begins.", metavar="DIR", type=STORE)
 @log_options
 @THE_LOG(
     "--log-replicas",

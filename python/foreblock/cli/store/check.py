@@ -22,6 +22,7 @@ from rich.progress import Progress as Bar
 from foreblock.cli.verb import (
     INTERRUPTED,
     STORE,
+    argument,
     failing_in_one_line,
     json_option,
     stop,
@@ -49,8 +50,8 @@ PARTS: Final = {
 }
 
 
-@verb("check")
-@click.argument("data", metavar="DIR", type=STORE)
+@verb("check", examples=["foreblock store check build/store"])
+@argument("data", help="Store to check.", metavar="DIR", type=STORE)
 @json_option("Print one JSON object.")
 def check(*, data: Path, as_json: bool) -> None:
     """Check a store by recomputing everything in it.

@@ -15,6 +15,7 @@ from rich.progress import Progress as Bar
 from foreblock.cli.verb import (
     INTERRUPTED,
     STORE,
+    argument,
     failing_in_one_line,
     json_option,
     size,
@@ -78,8 +79,8 @@ def _summary_json(copied: Copied, seconds: float) -> str:
 
 
 @verb("copy")
-@click.argument("data", metavar="DIR", type=STORE)
-@click.argument("target", metavar="TARGET", type=NEW)
+@argument("data", help="Store to read.", metavar="DIR", type=STORE)
+@argument("target", help="Directory to create.", metavar="TARGET", type=NEW)
 @json_option("Print the summary as one JSON object.")
 def copy(*, data: Path, target: Path, as_json: bool) -> None:
     """Copy a store without its unused space.
@@ -92,7 +93,7 @@ def copy(*, data: Path, target: Path, as_json: bool) -> None:
 
 
 @verb("compact")
-@click.argument("data", metavar="DIR", type=STORE)
+@argument("data", help="Store to read.", metavar="DIR", type=STORE)
 @json_option("Print the summary as one JSON object.")
 def compact(*, data: Path, as_json: bool) -> None:
     """Replace a store by a copy of itself without unused space.
@@ -122,8 +123,8 @@ def compact(*, data: Path, as_json: bool) -> None:
 
 
 @verb("fetch")
-@click.argument("url", metavar="URL")
-@click.argument("target", metavar="TARGET", type=NEW)
+@argument("url", help="Snapshot address of a node: http://HOST:PORT[/LOG].", metavar="URL")
+@argument("target", help="Directory to create.", metavar="TARGET", type=NEW)
 @json_option("Print the summary as one JSON object.")
 def fetch(*, url: str, target: Path, as_json: bool) -> None:
     """Fetch the store of a running node.

@@ -14,15 +14,29 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.cli.verb import INTERRUPTED, OUTPUT, STORE, failing_in_one_line, option, stop, verb
+from foreblock.cli.verb import (
+    INTERRUPTED,
+    OUTPUT,
+    STORE,
+    argument,
+    failing_in_one_line,
+    option,
+    stop,
+    verb,
+)
 from foreblock.errors import StoreExists
 from foreblock.ledger.storage.inspect_store import Dumped, Report, dump_store
 from foreblock.primitives import format_data
 
 
 @verb("dump")
-@click.argument("data", metavar="DIR", type=STORE)
-@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@argument("data", help="Store to read.", metavar="DIR", type=STORE)
+@argument(
+    "file",
+    help="File to write; - is standard output.",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 @option("--block", metavar="N", type=click.IntRange(0), help="Block to dump; default: latest.")
 @option("--header", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
         section=OUTPUT, help="Also write the header of the block, in RLP.")  # fmt: skip

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.asking import date
-from foreblock.cli.verb import STORE, failing_in_one_line, json_option, size, verb
+from foreblock.cli.verb import STORE, argument, failing_in_one_line, json_option, size, verb
 from foreblock.ledger.storage.inspect_store import StoreInfo, read_store_info
 from foreblock.primitives import format_data
 
@@ -31,7 +31,7 @@ HOLDS: Final = {
 
 
 @verb("info")
-@click.argument("data", metavar="DIR", type=STORE)
+@argument("data", help="Store to read.", metavar="DIR", type=STORE)
 @json_option("Print one JSON object.")
 def info(*, data: Path, as_json: bool) -> None:
     """Show what a store holds, what it keeps, and the size of each table.

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.instance import READINESS, parse_status, read_blocks
-from foreblock.cli.verb import failing_in_one_line, json_option, option, stop, verb
+from foreblock.cli.verb import argument, failing_in_one_line, json_option, option, stop, verb
 from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.errors import EndpointError
 from foreblock.upstream.rpc_client import Endpoint
@@ -67,8 +67,10 @@ class Watched:
         return history.add(found, time.monotonic())
 
 
-@verb()
-@click.argument("urls", metavar="[URL]...", nargs=-1)
+@verb(examples=["foreblock watch", "foreblock watch http://127.0.0.1:8545 --once --json"])
+@argument(
+    "urls", help="Endpoints; those of `foreblock dev` by default.", metavar="[URL]...", nargs=-1
+)
 @option("--every", default=0.1, metavar="SECONDS", help="Time between two updates.")
 @option("--once", is_flag=True, help="Print one update and exit, with 1 if an endpoint does not "
         "respond.")  # fmt: skip
