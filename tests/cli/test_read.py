@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,7 +11,14 @@ from click.testing import CliRunner, Result
 
 from foreblock.cli import main
 from support.each_case import each_case
-from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import (
+    HttpRequest,
+    ToyError,
+    ToyResponse,
+    http_endpoint,
+    refusal,
+    toy_endpoint,
+)
 
 ADDRESS = "0x" + "ab" * 20
 BLOCK: dict[str, Any] = {
@@ -30,6 +38,8 @@ def get_block(params: list[Any]) -> object:
 
 
 def get_balance(params: list[Any]) -> object:
+    if params[1] == "pending":
+        raise refusal(-32000, "there is no pending state")
     return {"latest": hex(15 * 10**17), "0x0": "0x1"}[params[1]]
 
 
@@ -63,7 +73,7 @@ def run(url: str, *arguments: str) -> Result:
 
 
 def test_block_for_people(url: str) -> None:
-    assert run(url, "block").output.splitlines() == [
+    assert run(url, "block").stdout.splitlines() == [
         "block      7 0x" + "01" * 32,
         "parent     0x" + "02" * 32,
         "time       100 (1970-01-01 00:01:40 UTC)",
@@ -94,14 +104,70 @@ def test_unknown_block_is_a_failure_for_people_and_null_for_scripts(url: str) ->
 
 
 def test_balance(url: str) -> None:
-    assert run(url, "balance", ADDRESS).output == "1.5 ether (1500000000000000000 wei)\n"
+    assert run(url, "balance", ADDRESS).stdout == "1.5 ether (1500000000000000000 wei)\n"
     assert run(url, "balance", ADDRESS, "0").output == "0.000000000000000001 ether (1 wei)\n"
     assert run(url, "balance", ADDRESS, "--json").output == '"0x14d1120d7b160000"\n'
 
 
+SNAPSHOT = f"commit=9; latest=0x36:0x{'01' * 32}"
+
+
+@contextmanager
+def foreblock(pending: str) -> Iterator[tuple[str, list[Any]]]:
+    """An endpoint that names its snapshot, and the parameters of its requests."""
+    asked: list[Any] = []
+
+    def answer(request: HttpRequest) -> ToyResponse:
+        asked.append(json.loads(request.body)["params"])
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": "0x70"}).encode()
+        return ToyResponse(200, body, {"Foreblock-Snapshot": SNAPSHOT + pending})
+
+    with http_endpoint(answer) as url:
+        yield url, asked
+
+
+@each_case(
+    ("block", "pending", "told"),
+    [
+        ([], f"; pending=0x37.4:0x{'02' * 32}", "at pending, block 55.4\n"),
+        ([], "", "at pending, which is latest, block 54\n"),
+        (["latest"], f"; pending=0x37.4:0x{'02' * 32}", "at latest, block 54; pending is 55.4\n"),
+        (["latest"], "", "at latest, block 54\n"),
+        (["53"], "", ""),
+    ],
+)
+def test_pending_of_foreblock_is_the_default_and_the_block_is_named(
+    block: list[str], pending: str, told: str
+) -> None:
+    with foreblock(pending) as (url, asked):
+        done = run(url, "balance", ADDRESS, *block)
+        assert (done.stdout, done.stderr) == ("0.000000000000000112 ether (112 wei)\n", told)
+        assert asked == [[ADDRESS, hex(53) if block == ["53"] else (block or ["pending"])[0]]]
+        assert run(url, "balance", ADDRESS, *block, "--json").output == '"0x70"\n'
+        options = ["--block", *block] if block else []
+        done = run(url, "call", ADDRESS, "--data", "0x", *options)
+        assert (done.stdout, done.stderr, asked[-1][1]) == ("0x70\n", told, asked[0][1])
+
+
+def test_latest_is_the_default_of_other_servers(url: str) -> None:
+    """They may have no pending state, or another one."""
+    assert run(url, "balance", ADDRESS).stderr == "at latest\n"
+    assert run(url, "call", ADDRESS, "--data", "0x000000002a").stderr == "at latest\n"
+
+
+@each_case(
+    "signature",
+    ["f(uint8[])(uint8[])", "f(uint8[]) returns (uint8[])",
+     "function f(uint8[] calldata a) external view returns (uint8[] memory)"],
+)  # fmt: skip
+def test_each_form_of_a_signature_decodes_the_output(url: str, signature: str) -> None:
+    done = run(url, "call", ADDRESS, signature, "[1, 2]")
+    assert done.stdout == "[1, 2]\n"
+
+
 def test_call_in_words(url: str) -> None:
     done = run(url, "call", ADDRESS, "f(int8,string)(int8,string)", "--", "-5", "hello")
-    assert done.output == "-5\nhello\n"
+    assert done.stdout == "-5\nhello\n"
 
 
 def test_call_with_arrays_and_tuples(url: str) -> None:
@@ -109,11 +175,11 @@ def test_call_with_arrays_and_tuples(url: str) -> None:
     address = "0x" + "ab" * 20
     arguments = ["[1, 2]", f"({address}, true)", '["a, b", "ü"]']
     done = run(url, "call", ADDRESS, f"f({kinds})({kinds})", *arguments)
-    assert done.output.splitlines() == arguments
+    assert done.stdout.splitlines() == arguments
 
 
 def test_call_with_data(url: str) -> None:
-    assert run(url, "call", ADDRESS, "--data", "0x000000002a").output == "0x2a\n"
+    assert run(url, "call", ADDRESS, "--data", "0x000000002a").stdout == "0x2a\n"
 
 
 def test_revert_says_why(url: str) -> None:
@@ -133,7 +199,11 @@ def test_rpc_takes_json_and_text(url: str) -> None:
     [
         (["rpc", "nothing"], "error -32601: the method nothing does not exist"),
         (["balance", "0x12"], "address '0x12': expected 20 bytes, found 1"),
-        (["balance", ADDRESS, "Latest"], "block 'Latest': hex text begins with 0x"),
+        (
+            ["balance", ADDRESS, "Latest"],
+            "block 'Latest': expected a number, a hash, latest, pending, "
+            "safe, finalized or earliest; did you mean latest?",
+        ),
         (["call", ADDRESS, "f(bool)", "maybe"], '"maybe" is not a valid bool: invalid boolean'),
         (["block", "--url", "example"], "'example' is not a URL of the form http://HOST:PORT"),
     ],

@@ -11,14 +11,21 @@ import click
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
+from foreblock.settings.declare import did_you_mean
 from foreblock.types import revert_reason
-from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint
+from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint, shown_snapshot
 
 Value = TypeVar("Value")
 
 TAGS: Final = ("latest", "pending", "safe", "finalized", "earliest")
+DEFAULT_TAG: Final = "pending"
+OTHERWISE: Final = "latest"
+DEFAULT_BLOCK: Final = "pending of foreblock, latest of other servers"
 ETHER_DIGITS: Final = 18
 GWEI_DIGITS: Final = 9
+
+_LATEST: Final = re.compile(r"latest=(0x[0-9a-f]+):")
+_PENDING: Final = re.compile(r"pending=(0x[0-9a-f]+)\.(\d+):")
 
 URL_OPTION = option(
     "--url",
@@ -60,12 +67,52 @@ def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
     return ErrorAnswer(refused.code, f"{refused.message}: {reason}", refused.data)
 
 
-def block_parameter(text: str) -> str:
-    """Convert a block of the command line to a JSON-RPC parameter."""
+def ask_at(
+    endpoint: Endpoint, method: str, params: Callable[[str], Sequence[object]], block: str | None
+) -> Any:  # noqa: ANN401, JSON of any endpoint
+    """Call a method at a block: by default `pending` of an endpoint that names its snapshots.
+
+    Elsewhere `pending` may mean anything, so `latest` is the default there.
+    """
+    try:
+        found = endpoint.request(method, params(DEFAULT_TAG if block is None else block))
+    except ErrorAnswer:
+        if block is not None or shown_snapshot(endpoint.headers):
+            raise
+    else:
+        if block is not None or shown_snapshot(endpoint.headers):
+            return found
+    return endpoint.request(method, params(OTHERWISE))
+
+
+def print_place(endpoint: Endpoint, block: str | None) -> None:
+    """Print on standard error which block a tag, or the default, has meant."""
+    snapshot = shown_snapshot(endpoint.headers)
+    tag = block or (DEFAULT_TAG if snapshot else OTHERWISE)
+    latest, pending = _LATEST.search(snapshot), _PENDING.search(snapshot)
+    if tag not in (DEFAULT_TAG, OTHERWISE):
+        return
+    text = f"at {tag}"
+    above = "" if pending is None else f"{int(pending[1], 16)}.{pending[2]}"
+    if latest is not None and tag == OTHERWISE:
+        text += f", block {int(latest[1], 16)}" + (f"; pending is {above}" if above else "")
+    elif latest is not None:
+        text += f", block {above}" if above else f", which is latest, block {int(latest[1], 16)}"
+    click.echo(text, err=True)
+
+
+def block_parameter(text: str | None) -> str | None:
+    """Convert a block of the command line to a JSON-RPC parameter; None is the default."""
+    if text is None:
+        return None
     if text in TAGS:
         return text
     if text.isascii() and text.isdecimal():
         return hex(int(text))
+    if not text.startswith("0x"):
+        similar = did_you_mean(text, TAGS)
+        expected = f"a number, a hash, {', '.join(TAGS[:-1])} or {TAGS[-1]}"
+        raise InvalidArgument(f"block {text!r}: expected {expected}{similar}")
     if len(text) == 2 + 2 * HASH_BYTES:
         checked(parse_data, text, "block")
     else:

@@ -2,21 +2,26 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from foreblock.cli.asking import (
+    DEFAULT_BLOCK,
     ETHER_DIGITS,
     GWEI_DIGITS,
     JSON_OPTION,
+    TAGS,
     URL_OPTION,
     amount,
+    ask_at,
     asking,
     block_parameter,
     checked,
+    connected,
     date,
     decimal,
+    print_place,
 )
 from foreblock.cli.verb import argument, option, stop, verb
 from foreblock.errors import NotAnAnswer
@@ -29,24 +34,28 @@ from foreblock.primitives import (
 )
 from foreblock.types import decode_output, encode_call
 
+BLOCK_HELP: Final = f"Number, hash or tag: {', '.join(TAGS)}."
+
 Value = TypeVar("Value")
 
 
 @verb(examples=["foreblock block", "foreblock block latest --full", "foreblock block 12 --json"])
-@argument("block", help="Number, hash or tag.", metavar="[BLOCK]", default="latest")
+@argument("block", help=BLOCK_HELP, metavar="[BLOCK]", required=False)
 @option("--full", is_flag=True, help="Show transactions instead of their hashes.")
 @URL_OPTION
 @JSON_OPTION
-def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
+def block(*, block: str | None, full: bool, url: str, as_json: bool) -> None:
     """Show a block.
 
-    BLOCK is a number, a hash or a tag: latest (the default), pending, safe, finalized, earliest.
+    By default BLOCK is pending of foreblock, and latest of other servers.
     """
-    with asking(url) as ask:
+    with connected(url) as endpoint:
         parameter = block_parameter(block)
-        by_hash = len(parameter) == 2 + 2 * HASH_BYTES
+        by_hash = parameter is not None and len(parameter) == 2 + 2 * HASH_BYTES
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
-        found = ask(method, [parameter, full])
+        found = ask_at(endpoint, method, lambda at: [at, full], parameter)
+    if not as_json:
+        print_place(endpoint, parameter)
     if as_json:
         click.echo(json.dumps(found))
     elif found is None:
@@ -62,18 +71,21 @@ def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
     ]
 )
 @argument("address", help="Account.", metavar="ADDRESS")
-@argument("block", help="Number, hash or tag.", metavar="[BLOCK]", default="latest")
+@argument("block", help=BLOCK_HELP, metavar="[BLOCK]", required=False)
 @URL_OPTION
 @JSON_OPTION
-def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
+def balance(*, address: str, block: str | None, url: str, as_json: bool) -> None:
     """Show the balance of an account.
 
-    BLOCK is a number, a hash or a tag: latest (the default), pending, safe, finalized, earliest.
+    By default BLOCK is pending of foreblock, and latest of other servers.
     """
-    with asking(url) as ask:
+    with connected(url) as endpoint:
         checked(parse_address, address, "address")
-        found = ask("eth_getBalance", [address, block_parameter(block)])
+        parameter = block_parameter(block)
+        found = ask_at(endpoint, "eth_getBalance", lambda at: [address, at], parameter)
         wei = _quantity(url, found)
+    if not as_json:
+        print_place(endpoint, parameter)
     click.echo(json.dumps(found) if as_json else f"{decimal(wei, ETHER_DIGITS)} ether ({wei} wei)")
 
 
@@ -97,7 +109,7 @@ def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
     "--value", metavar="AMOUNT", type=amount, help="Value in wei, or with a unit: 7gwei, 0.5ether."
 )
 @option("--gas", metavar="GAS", type=click.IntRange(min=0), help="Gas limit of the call.")
-@option("--block", metavar="BLOCK", default="latest", help="Block whose state is used.")
+@option("--block", metavar="BLOCK", show_default=DEFAULT_BLOCK, help="Block whose state is used.")
 @URL_OPTION
 @JSON_OPTION
 def call(  # noqa: PLR0913, one per option
@@ -109,28 +121,30 @@ def call(  # noqa: PLR0913, one per option
     sender: str | None,
     value: int | None,
     gas: int | None,
-    block: str,
+    block: str | None,
     url: str,
     as_json: bool,
 ) -> None:
     """Call a contract and show its output.
 
-    SIGNATURE has the form "balanceOf(address)(uint256)"; the second parentheses, which are
-    optional, decode the output. Write arrays as "[1, 2]" and tuples as "(1, true)". Put -- before
-    negative numbers.
+    SIGNATURE has the form "balanceOf(address)(uint256)" or "balanceOf(address) returns (uint256)";
+    the types of the output, which are optional, decode it. Write arrays as "[1, 2]" and tuples as
+    "(1, true)". Put -- before negative numbers.
     """
     if signature is not None and data is not None:
         raise click.UsageError("give a signature or --data, not both")
-    with asking(url) as ask:
+    with connected(url) as endpoint:
         message = _message(to, sender, _call_data(signature, arguments, data))
         message |= {"value": hex(value)} if value is not None else {}
         message |= {"gas": hex(gas)} if gas is not None else {}
-        found = ask("eth_call", [message, block_parameter(block)])
+        parameter = block_parameter(block)
+        found = ask_at(endpoint, "eth_call", lambda at: [message, at], parameter)
         output = checked(parse_data, found, "output")
         values = [] if signature is None else decode_output(signature, output)
     if as_json:
         click.echo(json.dumps(found))
     else:
+        print_place(endpoint, parameter)
         lines = [each if isinstance(each, str) else _value(each) for each in values]
         click.echo("\n".join(lines or [str(found)]))
 

@@ -8,14 +8,17 @@ from typing import Any, Final, TextIO
 import click
 
 from foreblock.cli.asking import (
+    DEFAULT_BLOCK,
     ETHER_DIGITS,
     GWEI_DIGITS,
     JSON_OPTION,
     URL_OPTION,
-    asking,
+    ask_at,
     block_parameter,
+    connected,
     date,
     decimal,
+    print_place,
 )
 from foreblock.cli.verb import argument, option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
@@ -38,22 +41,24 @@ SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
     metavar="FILE",
     type=click.File("r", encoding="utf-8"),
 )
-@option("--block", metavar="BLOCK", default="latest", help="Block to simulate on.")
+@option("--block", metavar="BLOCK", show_default=DEFAULT_BLOCK, help="Block to simulate on.")
 @URL_OPTION
 @JSON_OPTION
-def simulate(*, file: TextIO, block: str, url: str, as_json: bool) -> None:
+def simulate(*, file: TextIO, block: str | None, url: str, as_json: bool) -> None:
     """Simulate blocks and show the effects of their calls.
 
     FILE contains an eth_simulateV1 payload as JSON, or only its list of blockStateCalls; - reads
     standard input. The output shows calls, gas, logs, ether transfers, and balance changes by
     transfers and fees; overrides do not count as changes.
     """
-    with asking(url) as ask:
+    with connected(url) as endpoint:
         payload = _payload(file)
         if not as_json:
             payload |= {"traceTransfers": True, "returnFullTransactions": True}
-        found = ask("eth_simulateV1", [payload, block_parameter(block)])
+        parameter = block_parameter(block)
+        found = ask_at(endpoint, "eth_simulateV1", lambda at: [payload, at], parameter)
         if not as_json:
+            print_place(endpoint, parameter)
             lines = _lines(url, found)
     click.echo(json.dumps(found) if as_json else "\n".join(lines))
 
