@@ -58,7 +58,7 @@ def test_bad_setting_is_refused_in_one_line(tmp_path: Path) -> None:
     for verb in ("config", "serve"):
         done = run(verb, "--data=x", "--body-limit=many", cwd=tmp_path)
         line = "foreblock: --body-limit: expected a whole number, found 'many'\n"
-        assert (done.returncode, done.stderr) == (1, line)
+        assert (done.returncode, done.stderr) == (2, line)
 
 
 def test_serve_needs_a_store(tmp_path: Path) -> None:

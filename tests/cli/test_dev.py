@@ -136,6 +136,7 @@ def test_an_address_in_use_is_refused_with_its_owner_and_the_remedy(
     for options in (["dev"], ["dev", "--like", "anvil"], ["serve", "--data", "x"]):
         done = CliRunner().invoke(main, options)
         assert done.stderr == f"{line}; choose another port with --port\n"
+        assert done.exit_code == 2, "systemd is told not to restart it"
     assert not started
 
 

@@ -60,7 +60,7 @@ def test_bad_genesis_leaves_no_store_behind(example: ChainFiles, tmp_path: Path)
     genesis.write_text("{}")
     files = ChainFiles(genesis, example.chain, example.fork_choice)
     done = run("import", *files.options(tmp_path / "store"))
-    assert (done.returncode, done.stderr) == (1, "foreblock: genesis: config: missing\n")
+    assert (done.returncode, done.stderr) == (2, "foreblock: genesis: config: missing\n")
     assert not (tmp_path / "store").exists()
 
 

@@ -51,7 +51,7 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
     there.write_bytes(b"something else\n")
     for arguments, why in [
         (("record", "http://here", str(tmp_path / "new")), "is not a URL of the form ws://"),
-        (("record", "ws://here/ws", str(there)), "exists"),
+        (("record", "ws://here/ws", str(there)), f"{there} exists; --force overwrites it"),
         (("replay", str(there), "--listen=127.0.0.1:0", "--clients=0"), "not a recording"),
     ]:
         done = run(*arguments)

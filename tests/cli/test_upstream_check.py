@@ -105,5 +105,5 @@ def test_a_bad_command_line() -> None:
     run = CliRunner().invoke
     assert run(main, ["upstream", "check", "ftp://x"]).exit_code == 1
     assert run(main, ["upstream", "check", "http://x?units=no"]).exit_code == 1
-    assert run(main, ["upstream", "check", "http://x", "--chain", "nowhere"]).exit_code == 1
+    assert run(main, ["upstream", "check", "http://x", "--chain", "nowhere"]).exit_code == 2
     assert run(main, ["upstream", "check"]).exit_code == 2

@@ -56,6 +56,7 @@ def test_the_error_names_it() -> None:
         (["/usr/bin/python3", "-m", "foreblock", "dev", "--log", "SECRET"], "foreblock dev"),
         (["/x/.venv/bin/python3.11", "/x/.venv/bin/foreblock", "serve"], "foreblock serve"),
         (["python", "-m", "http.server", "8545"], "http.server"),
+        (["/usr/bin/python3", "-c", "import x"], "python3"),
         (["/usr/local/bin/anvil", "--mnemonic", "SECRET"], "anvil"),
         (["nginx: master process"], "nginx: master process"),
     ],

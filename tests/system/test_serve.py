@@ -209,7 +209,7 @@ def run(*settings: str) -> subprocess.CompletedProcess[str]:
 def test_second_instance_is_refused_in_one_line(lasting: Service) -> None:
     done = run(f"listen=127.0.0.1:{lasting.port}")
     line = rf"foreblock: 127.0.0.1:{lasting.port}: address already in use by .+ \(pid \d+\)\n"
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.fullmatch(line, done.stderr)
     with lasting.connect() as client:
         assert client.ask(b"still here").status == 200
@@ -220,7 +220,7 @@ def test_second_instance_is_refused_in_one_line(lasting: Service) -> None:
 )
 def test_bad_address_is_refused_in_one_line(listen: str) -> None:
     done = run(f"listen={listen}")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.fullmatch(r"foreblock: cannot listen on .*\n", done.stderr)
 
 

@@ -70,7 +70,8 @@ def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
 
     Each FILE contains a block with the trie nodes, codes and headers that its execution needs, as
     JSON, optionally compressed by gzip. The block is executed without a store, its state root is
-    computed, and its hash is printed. The exit code is 0 if every hash is the expected one.
+    computed, and its hash is printed with a verdict. The exit code is 0 if every hash is the
+    expected one.
     """
     with failing_in_one_line():
         known = None if chain is None else find_chain(chain)
@@ -87,6 +88,9 @@ def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
     if as_json:
         blocks = [asdict(result) for result in results]
         click.echo(json.dumps({"blocks": blocks, "executed": len(results), "failed": failed}))
+    elif not failed:
+        noun = "block has its" if len(results) == 1 else "blocks have their"
+        click.echo(f"{len(results)} {noun} expected hash")
     if failed:
         stop(f"{failed} of {len(results)} blocks do not have the expected hash", 1)
 
@@ -120,10 +124,10 @@ def _execute(file: Path, chain: ChainFacts | None) -> ExecutedFile:
 def _print(result: ExecutedFile) -> None:
     if result.error is not None:
         click.echo(f"foreblock: {result.file}: {result.error}", err=True)
-        return
-    assert result.gas_used is not None
-    megagas = result.gas_used / MEGAGAS
-    click.echo(f"{result.number} {result.hash} {megagas:.1f} Mgas {result.milliseconds:.0f} ms")
+    if result.hash is not None and result.gas_used is not None:
+        verdict = "ok" if result.error is None else "differs"
+        spent = f"{result.gas_used / MEGAGAS:.1f} Mgas {result.milliseconds:.0f} ms"
+        click.echo(f"{result.number} {result.hash} {verdict} {spent}")
 
 
 @contextmanager

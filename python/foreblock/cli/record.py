@@ -29,7 +29,7 @@ from foreblock.cli.verb import (
     verb,
 )
 from foreblock.clock import SystemClock
-from foreblock.errors import ForeblockError, Unreachable
+from foreblock.errors import ForeblockError, InvalidArgument, Unreachable
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.recording import Recorded, Recorder, read_recording
 from foreblock.feed.recording import replay as replay_feed
@@ -97,6 +97,8 @@ def record(  # noqa: PLR0913, keywords
 @contextlib.contextmanager
 def _opened(file: Path, *, force: bool) -> Iterator[BinaryIO]:
     """Open the file to write; remove a new one if recording fails."""
+    if file.exists() and not force:
+        raise InvalidArgument(f"{file} exists; --force overwrites it")
     with file.open("wb" if force else "xb") as opened:
         try:
             yield opened

@@ -1,7 +1,7 @@
 """Shared by all verbs: help with sections, options for output, and reports of failures.
 
-Every exception of foreblock ends as one line on standard error and exit code 1. Nothing else is
-caught: a traceback is a defect to be reported.
+Every exception of foreblock ends as one line on standard error and exit code 1, or 2 if the next
+start would end in the same way. Nothing else is caught: a traceback is a defect to be reported.
 """
 
 import gc
@@ -19,11 +19,19 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from foreblock.errors import AddressInUse, ForeblockError
+from foreblock.errors import (
+    AddressInUse,
+    AddressUnusable,
+    BadChain,
+    BadGenesis,
+    BadSetting,
+    ForeblockError,
+)
 from foreblock.secret_urls import redact_urls
 
 _SIGNALLED: Final = 128  # the shell's convention: this plus the signal's number
 _ENDING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+MISCONFIGURED: Final = 2  # click's for a wrong command line; deploy/foreblock.service names it
 INTERRUPTED: Final = _SIGNALLED + signal.SIGINT
 
 ARGUMENTS: Final = "Arguments"
@@ -240,11 +248,13 @@ def json_option(help: str = "Print one JSON object.") -> Decorator:
 
 @contextmanager
 def failing_in_one_line() -> Iterator[None]:
-    """Turn errors of foreblock and the system into one line and exit code 1."""
+    """Turn errors of foreblock and the system into one line and an exit code."""
     try:
         yield
     except AddressInUse as failure:
-        stop(f"{failure}{_other_address()}", 1)
+        stop(f"{failure}{_other_address()}", MISCONFIGURED)
+    except (BadSetting, BadChain, BadGenesis, AddressUnusable) as failure:
+        stop(redact_urls(str(failure)), MISCONFIGURED)
     except (ForeblockError, OSError) as failure:
         stop(redact_urls(str(failure)), 1)
 

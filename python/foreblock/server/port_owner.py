@@ -71,7 +71,7 @@ def _name(pid: int) -> str:
 
 def program(words: list[str]) -> str:
     """The name of a program, and of its command; other arguments may be secret."""
-    if Path(words[0]).name.startswith("python"):
+    if Path(words[0]).name.startswith("python") and words[1:2] != ["-c"]:
         words = words[2:] if words[1:2] == ["-m"] else words[1:]
     name, verb = Path(words[0]).name, "".join(words[1:2])
     return f"{name} {verb}" if verb.isalpha() else name

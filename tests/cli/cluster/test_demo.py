@@ -114,7 +114,7 @@ def test_an_address_in_use_is_refused_before_anything_starts(tmp_path: Path) -> 
         with socket.create_server(("127.0.0.1", used)):
             listen = f"--listen=127.0.0.1:{base + 60}"
             done = run("cluster", "demo", listen, *options, f"--data={tmp_path / 'd'}")
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert f"127.0.0.1:{used}: address already in use by " in done.stderr
         assert done.stderr.endswith("; choose another with --listen or --base-port\n")
     assert not list((tmp_path / "d").iterdir())
