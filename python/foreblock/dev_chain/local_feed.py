@@ -8,7 +8,7 @@ from collections import deque
 from typing import Final
 
 from foreblock.feed.feed_options import FeedServerOptions
-from foreblock.feed.outgoing import CurrentJob, Outgoing
+from foreblock.feed.outgoing import Outgoing
 from foreblock.feed.wire import start_after
 from foreblock.types import Flashblock, FlashblockId
 
@@ -20,14 +20,16 @@ class LocalFeed:
     """The server of a feed, to which `FaultyFeed` publishes."""
 
     def __init__(self) -> None:
-        self._job: Final = CurrentJob(OPTIONS.replay_bytes)
+        self._job: Final[list[Flashblock]] = []  # encoded for clients only
         self._clients: Final[list[FeedLine]] = []
 
     def publish(self, flashblock: Flashblock) -> None:
         """Send a flashblock to all clients."""
-        message = Outgoing(flashblock, OPTIONS)
-        self._job.add(message)
-        self.publish_bytes(message.text)
+        if self._job and self._job[-1].payload_id != flashblock.payload_id:
+            self._job.clear()
+        self._job.append(flashblock)
+        if self._clients:
+            self.publish_bytes(Outgoing(flashblock, OPTIONS).text)
 
     def publish_bytes(self, content: bytes, /) -> None:
         """Send a message that need not be a flashblock."""
@@ -37,7 +39,10 @@ class LocalFeed:
     def connect(self, after: FlashblockId | None) -> "FeedLine":
         """Connect a client, which first gets what is kept after a flashblock."""
         client = FeedLine(self)
-        client.arriving.extend(each.text for each in self._job.since(start_after(after)))
+        first = start_after(after)
+        for each in self._job:
+            if (each.block_number, each.index) >= (first.block_number, first.index):
+                client.arriving.append(Outgoing(each, OPTIONS).text)
         self._clients.append(client)
         return client
 
