@@ -9,20 +9,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
+from foreblock.bench.measure import Figure
 from foreblock.bench.rpc import chain, peers
 from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.peers import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
-from foreblock.bench.rpc.rounds import BenchRound, LoadResult, alone, parse_wrk, wrk_script
+from foreblock.bench.rpc.rounds import Bench, BenchRound, LoadResult, alone, parse_wrk, wrk_script
 from foreblock.cli import main
+from foreblock.cli.bench import engine as engine_command
 from foreblock.cli.bench import rpc as rpc_command
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.service.running import HOST, free_port, started
+from support.each_case import each_case
 from support.servers.asking import asker
 
 
@@ -206,3 +210,40 @@ def test_a_signal_ends_all_servers_also_stopped_ones(
     assert done.exit_code == 128 + number
     assert [each.poll() is None for each in begun] == [False, False]
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.usefixtures("interruptible")
+@each_case("form", [(), ("--json",)])
+def test_a_signal_leaves_the_results_of_the_rounds_before_it(form: tuple[str, ...]) -> None:
+    def measure(*_given: object) -> Iterator[Answers]:
+        yield Answers({"foreblock": "1"}, {("balance", "foreblock"): cell(7.25)})
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("the signal was ignored")
+
+    bench = Bench(Path("wrk"), 0, 1, 2.0)
+    with (
+        mock.patch.object(rpc_command, "_bench", return_value=bench),
+        mock.patch.object(rpc_command, "answer", measure),
+    ):
+        done = CliRunner().invoke(main, ["bench", "rpc", "--only", "balance", *form])
+    assert done.exit_code == 128 + signal.SIGTERM
+    assert done.stderr == "foreblock: interrupted; these are partial results\n"
+    if form:
+        (figure,) = json.loads(done.stdout)["figures"]
+        assert (figure["server"], figure["cpu_us"]) == ("foreblock", 7.25)
+    else:
+        assert "7.2 (7.2 to 7.2; 1)" in done.stdout
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_signal_leaves_the_figures_of_the_engine_before_it() -> None:
+    def measure(*_given: object) -> Iterator[Figure | str]:
+        yield Figure("reads", "/s", [123.0])
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the signal was ignored")
+
+    with mock.patch.object(engine_command, "answers", measure):
+        done = CliRunner().invoke(main, ["bench", "engine", "--json"])
+    assert done.exit_code == 128 + signal.SIGINT
+    (figure,) = json.loads(done.stdout)["answers"]
+    assert (figure["question"], figure["median"]) == ("reads", 123.0)

@@ -97,6 +97,6 @@ def test_a_balance_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["bench", "rpc", "--instructions", "--only", "balance", "--json"]
     done = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert not done.exit_code, done.output
-    (figure,) = json.loads(done.output)["figures"]
+    (figure,) = json.loads(done.stdout)["figures"]
     assert 1_000 < figure["instructions"] < 100_000
     assert len(figure["windows"]) == instructions.WINDOWS

@@ -16,6 +16,10 @@ from typing import Final
 PAUSE_SECONDS: Final = 0.05  # between two probes of the disk
 PAGE: Final = bytes(4096)
 
+# The text of a step that begins or has ended, and how many of how many steps are done; of 0 if
+# that is unknown.
+Report = Callable[[str, int, int], None]
+
 
 @dataclass(frozen=True)
 class Figure:

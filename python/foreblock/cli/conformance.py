@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     argument,
     failing_in_one_line,
@@ -75,9 +76,16 @@ def conformance(
     """
     with failing_in_one_line(), unwinding_on_signals():
         cases = _chosen(read_cases(folder), methods)
-        with _endpoint(folder, url, dialect) as address, Endpoint(address) as endpoint:
-            outcomes = tuple(replay(endpoint, cases, ReplayRules(dialect, messages)))
-    summary = Summary(outcomes)
+        with (
+            _endpoint(folder, url, dialect) as address,
+            Endpoint(address) as endpoint,
+            progress("conformance") as report,
+        ):
+            outcomes = []
+            for outcome in replay(endpoint, cases, ReplayRules(dialect, messages)):
+                outcomes.append(outcome)
+                report(f"{outcome.verdict.value}: {outcome.case}", len(outcomes), len(cases))
+    summary = Summary(tuple(outcomes))
     if as_json:
         click.echo(json.dumps(_plain(summary, dialect, url)))
     else:

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from foreblock.cli.progress import progress
 from foreblock.cli.recorded_state import (
     beside,
     check_state_options,
@@ -40,6 +41,7 @@ from foreblock.server import sockets
 from foreblock.service.log_output import configure
 
 SHOWN_EVERY: Final = 0.2  # seconds
+LINE_SECONDS: Final = 10.0
 
 state = in_section("State")
 
@@ -112,10 +114,12 @@ async def _record(
     url: str, opened: BinaryIO, messages: int | None, seconds: float | None
 ) -> Recorder:
     recorder = Recorder(url, opened, SystemClock())
-    with contextlib.suppress(asyncio.CancelledError), _status() as show:
+    begun = time.monotonic()
+    with contextlib.suppress(asyncio.CancelledError), progress("record", LINE_SECONDS) as report:
 
         def is_enough() -> bool:
-            show(_recorded(recorder))
+            done = recorder.messages if messages is not None else int(time.monotonic() - begun)
+            report(_recorded(recorder), done, messages or int(seconds or 0))
             client = recorder.client
             never_connected = bool(client.last_error) and not client.connections
             return never_connected or (messages is not None and recorder.messages >= messages)

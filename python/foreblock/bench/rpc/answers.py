@@ -3,12 +3,13 @@
 import json
 import os
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from foreblock.bench.measure import Report
 from foreblock.bench.rpc import peers
 from foreblock.bench.rpc.peers import FOREBLOCK, Server
 from foreblock.bench.rpc.questions import Bound, Question, fits
@@ -135,9 +136,9 @@ def answer(
     questions: Sequence[Question],
     rounds: int,
     places: tuple[Comparison, Path],
-    report: Callable[[str], None],
-) -> Answers:
-    """Measure every question on every installed server.
+    report: Report,
+) -> Iterator[Answers]:
+    """Measure every question on every installed server; yields what is known after each round.
 
     `places` are the servers to compare with, and a folder to work in.
     """
@@ -151,8 +152,8 @@ def answer(
             for server in servers
             if f"{server.name}: {question.name}" not in wrong
         ]
-        cells = _measure_all(bench, wanted, servers, rounds, folder, report)
-    return Answers(names, cells, wrong)
+        for cells in _measure_all(bench, wanted, servers, rounds, folder, report):
+            yield Answers(names, cells, wrong)
 
 
 def _measure_all(
@@ -161,8 +162,8 @@ def _measure_all(
     servers: Sequence[Server],
     rounds: int,
     folder: Path,
-    report: Callable[[str], None],
-) -> dict[tuple[str, str], Cell]:
+    report: Report,
+) -> Iterator[dict[tuple[str, str], Cell]]:
     """Alternate rounds until each server has enough, or has had its attempts."""
     seen: dict[tuple[str, str], list[BenchRound]] = {
         (question.name, server.name): [] for _, question, server in wanted
@@ -175,13 +176,15 @@ def _measure_all(
             done = seen[question.name, server.name]
             if sum(each.counts for each in done) >= rounds:
                 continue
-            report(f"round {attempt + 1}: {question.name}, {server.name}")
             with alone(server, servers):
                 url = server.address(position)
                 done.append(
                     measure(bench, server, url, scripts[question.name], question.connections)
                 )
-    return {key: Cell(tuple(done)) for key, done in seen.items() if done}
+            finished = sum(min(rounds, sum(each.counts for each in some)) for some in seen.values())
+            text = f"{question.name}, {server.name}: {done[-1].cpu_us:.1f} µs"
+            report(f"round {attempt + 1}, {text}", finished, rounds * len(wanted))
+            yield {key: Cell(tuple(some)) for key, some in seen.items() if some}
 
 
 def _script(question: Question, position: int, folder: Path) -> Path:
@@ -196,24 +199,24 @@ def _servers(
     questions: Sequence[Question],
     comparison: Comparison,
     folder: Path,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Iterator[tuple[list[Server], dict[str, str]]]:
     """The running servers, and remarks about missing ones."""
     place = peers.PeerSetup(folder, bench.server_core, bench.narrow)
     absent: dict[str, str] = {}
     with ExitStack() as stack:
-        report("starting foreblock")
+        report("starting foreblock", 0, 0)
         ours = stack.enter_context(peers.foreblock(place))
         running = [ours]
         if comparison.before is not None:
-            report("starting the build before")
+            report("starting the build before", 0, 0)
             running.append(stack.enter_context(peers.before(comparison.before, place)))
         for name in comparison.names:
             program = peers.find(name, comparison.folder)
             if program is None:
                 absent[name] = "not on this machine; bench/peers.sh installs it"
                 continue
-            report(f"starting {name}")
+            report(f"starting {name}", 0, 0)
             match name:
                 case "anvil":
                     running.append(stack.enter_context(peers.anvil(program, place)))

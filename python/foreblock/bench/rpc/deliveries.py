@@ -11,7 +11,7 @@ its own core, and the client on another.
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from foreblock.bench.fill import ETHER
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, Report
 from foreblock.bench.preconf.client_process import ClientProcess, begun
 from foreblock.bench.rpc import chain, subscriber
 from foreblock.bench.rpc.answers import Comparison
@@ -141,26 +141,29 @@ def deliveries(
     rows: Sequence[DeliveryRow],
     rounds: int,
     places: tuple[Comparison, Path],
-    report: Callable[[str], None],
-) -> list[Delivered]:
-    """Measure these rows on every installed server.
+    report: Report,
+) -> Iterator[list[Delivered]]:
+    """Measure these rows on every installed server; yields what is known after each round.
 
     `places` are the servers to compare with, and a folder to work in.
     """
     if not rows:
-        return []
+        return
     comparison, folder = places
     place = PeerSetup(folder, bench.server_core, bench.narrow)
     seen: dict[tuple[str, str], list[Sequence[int]]] = {}
+    done = 0
     with _servers(place, comparison, report) as servers:
         for number in range(rounds):
             for row in rows:
                 for server in servers:
-                    report(f"round {number + 1}: {row.name}, {server.name}")
                     with alone(server, servers):
                         found = _round(bench, *row.subscription(server))
                     seen.setdefault((row.name, server.name), []).extend(found)
-    return list(figures(seen))
+                    done += 1
+                    text = f"round {number + 1}, {row.name}, {server.name}"
+                    report(text, done, rounds * len(rows) * len(servers))
+                    yield list(figures(seen))
 
 
 def figures(seen: Mapping[tuple[str, str], Samples]) -> Iterator[Delivered]:
@@ -179,14 +182,12 @@ def _round(bench: Bench, url: str, kind: str) -> Samples:
 
 
 @contextmanager
-def _servers(
-    place: PeerSetup, comparison: Comparison, report: Callable[[str], None]
-) -> Iterator[list[Server]]:
+def _servers(place: PeerSetup, comparison: Comparison, report: Report) -> Iterator[list[Server]]:
     with ExitStack() as stack:
-        report("starting foreblock's dev chain")
+        report("starting foreblock's dev chain", 0, 0)
         running = [stack.enter_context(growing_foreblock(place))]
         for name, start in (("anvil", growing_anvil), ("geth", growing_geth)):
             if name in comparison.names and (program := find(name, comparison.folder)) is not None:
-                report(f"starting {name}")
+                report(f"starting {name}", 0, 0)
                 running.append(stack.enter_context(start(program, place)))
         yield running

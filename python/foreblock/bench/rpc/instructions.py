@@ -19,12 +19,13 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from foreblock.bench.measure import Report
 from foreblock.bench.rpc import peers
 from foreblock.bench.rpc.answers import Ratio, wrong_answers
 from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, Server, family
@@ -237,14 +238,14 @@ def count(
     questions: Sequence[Question],
     before: Path | None,
     folder: Path,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Instructions:
     """Count every question on this build and, if there is one, the build before."""
     with ExitStack() as stack:
-        report("starting foreblock under valgrind")
+        report("starting foreblock under valgrind", 0, 0)
         running = [stack.enter_context(counted_ours(folder))]
         if before is not None:
-            report("starting the build before under valgrind")
+            report("starting the build before under valgrind", 0, 0)
             running.append(stack.enter_context(counted_before(before, folder)))
         servers = [each.server for each in running]
         wrong = list(wrong_answers(servers, questions))
@@ -254,8 +255,9 @@ def count(
             idle = _idle(counted)
             for question in questions:
                 if f"{name}: {question.name}" not in wrong:
-                    report(f"{question.name}, {name}")
                     cells[question.name, name] = _count(counted, question, idle)
+                    total = len(questions) * len(running)
+                    report(f"{question.name}, {name}", len(cells), total)
         return Instructions({each.name: each.version for each in servers}, cells, wrong)
 
 

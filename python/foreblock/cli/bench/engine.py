@@ -2,18 +2,17 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
-from foreblock.bench.measure import Figure, describe
+from foreblock.bench.measure import Figure, Report, describe
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,
@@ -22,6 +21,7 @@ from foreblock.cli.verb import (
     in_section,
     json_option,
     option,
+    unwinding_on_signals,
     verb,
 )
 
@@ -57,10 +57,42 @@ def engine(
         raise click.UsageError("--genesis and --chain go together")
     counts = Sizes(accounts, small, large)
     files = (genesis, chain) if genesis is not None and chain is not None else None
-    console = Console(stderr=True)
-    with failing_in_one_line(), _folder(data) as folder, _filling(console, counts) as filled:
+    found: list[Figure | str] = []
+    with failing_in_one_line(), unwinding_on_signals(), _folder(data) as folder:
         machine = describe(folder)
-        found = list(answers(folder, counts, files, filled))
+        try:
+            with progress("bench engine") as report:
+                _measure(folder, counts, files, report, found)
+        except SystemExit:
+            if found:
+                click.echo("foreblock: interrupted; these are partial results", err=True)
+                _show(machine, found, as_json=as_json)
+            raise
+    _show(machine, found, as_json=as_json)
+
+
+def _measure(
+    folder: Path,
+    counts: Sizes,
+    files: tuple[Path, Path] | None,
+    report: Report,
+    found: list[Figure | str],
+) -> None:
+    """Add all figures to a list. Progress is that of making accounts, which takes most time."""
+    made = 0
+
+    def filled(count: int) -> None:
+        nonlocal made
+        made += count
+        report("accounts made", made, counts.filled)
+
+    for each in answers(folder, counts, files, filled):
+        found.append(each)
+        if isinstance(each, Figure):
+            report(f"{each.question}: {_number(each.median)} {each.unit}", made, counts.filled)
+
+
+def _show(machine: dict[str, str], found: list[Figure | str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"machine": machine, "answers": [_plain(it) for it in found]}))
     else:
@@ -73,14 +105,6 @@ def _folder(data: Path | None) -> Iterator[Path]:
         data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=data) as folder:
         yield Path(folder)
-
-
-@contextmanager
-def _filling(console: Console, sizes: Sizes) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn("accounts made"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("fill", total=sizes.filled)
-        yield lambda count: bar.advance(task, count)
 
 
 def _print(console: Console, machine: dict[str, str], found: list[Figure | str]) -> None:

@@ -1,7 +1,10 @@
 """`foreblock bench preconf`: latency of pre-confirmations, as a table or JSON."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -17,6 +20,7 @@ from foreblock.bench.preconf.remote import (
 from foreblock.bench.preconf.report import figures, remarks
 from foreblock.bench.preconf.run import ACCOUNTS, PreconfOptions, run
 from foreblock.bench.rpc.peers import find
+from foreblock.cli.progress import progress, ticking
 from foreblock.cli.verb import (
     DIRECTORY,
     OUTPUT,
@@ -28,6 +32,9 @@ from foreblock.cli.verb import (
     verb,
 )
 from foreblock.errors import InvalidArgument
+
+START_SECONDS: Final = 4  # about, until the clients begin
+LINE_SECONDS: Final = 10.0
 
 load, of_feed = in_section("Load"), in_section("Feed")
 
@@ -77,13 +84,14 @@ def preconf(  # noqa: PLR0913, one for each option
             data.mkdir(parents=True, exist_ok=True)
         options = PreconfOptions(wrk, tps, seconds, connections, workers, data)
         machine = describe(data or Path.cwd())
-        if feed:
-            followed = run_followed(options, transactions)
-            entered = _followed_input(options, transactions)
-            found, notes = followed_figures(followed), list(followed_remarks(followed))
-        else:
-            seen = run(options)
-            entered, found, notes = _input(options), figures(seen), list(remarks(seen))
+        with _shown(options):
+            if feed:
+                followed = run_followed(options, transactions)
+                entered = _followed_input(options, transactions)
+                found, notes = followed_figures(followed), list(followed_remarks(followed))
+            else:
+                seen = run(options)
+                entered, found, notes = _input(options), figures(seen), list(remarks(seen))
     if as_json:
         plain = {
             "machine": machine,
@@ -94,6 +102,18 @@ def preconf(  # noqa: PLR0913, one for each option
         click.echo(json.dumps(plain))
     else:
         _print(machine, entered, found, notes)
+
+
+@contextmanager
+def _shown(options: PreconfOptions) -> Iterator[None]:
+    """Show the time that is left. The clients return their figures at the end only."""
+    seconds = START_SECONDS + options.in_all
+    try:
+        with progress("bench preconf", LINE_SECONDS) as report, ticking(report, "s", seconds):
+            yield
+    except SystemExit:
+        click.echo("foreblock: interrupted; there are no figures before the end", err=True)
+        raise
 
 
 def _input(options: PreconfOptions) -> str:

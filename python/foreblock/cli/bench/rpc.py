@@ -2,16 +2,13 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from foreblock.bench.measure import describe
 from foreblock.bench.rpc.answers import Answers, Comparison, answer, cores
-from foreblock.bench.rpc.deliveries import DELIVERIES, deliveries
+from foreblock.bench.rpc.deliveries import DELIVERIES, Delivered, deliveries
 from foreblock.bench.rpc.instructions import count
 from foreblock.bench.rpc.peers import PEERS, find
 from foreblock.bench.rpc.questions import Question, questions
@@ -23,6 +20,7 @@ from foreblock.cli.bench.rpc_report import (
     print_counts,
     print_tables,
 )
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,
@@ -89,12 +87,10 @@ def rpc(  # noqa: PLR0913, one for each option
         _instructions(asked, peer, before and before.absolute(), as_json=as_json)
         return
     rows = [each for each in DELIVERIES if not only or each.name in only]
-    console = Console(stderr=True)
     with (
         failing_in_one_line(),
         unwinding_on_signals(),
         tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
-        _reporting(console) as report,
     ):
         machine = describe(Path(folder))
         bench = _bench(peers, seconds, narrow=one_core)
@@ -102,8 +98,31 @@ def rpc(  # noqa: PLR0913, one for each option
             peers, peer or (() if before else PEERS), before and before.absolute()
         )
         places = (comparison, Path(folder))
-        found = answer(bench, asked, rounds, places, report) if asked else Answers({})
-        delivered = deliveries(bench, rows, rounds, places, report)
+        found, delivered = Answers({}), list[Delivered]()
+        try:
+            with progress("bench rpc") as report:
+                for answers in answer(bench, asked, rounds, places, report) if asked else ():
+                    found = answers
+            with progress("bench rpc, notifications") as report:
+                for figures in deliveries(bench, rows, rounds, places, report):
+                    delivered = figures
+        except SystemExit:
+            if found.cells:
+                click.echo("foreblock: interrupted; these are partial results", err=True)
+                _print(machine, bench, asked, found, delivered, as_json=as_json)
+            raise
+    _print(machine, bench, asked, found, delivered, as_json=as_json)
+
+
+def _print(
+    machine: dict[str, str],
+    bench: Bench,
+    asked: list[Question],
+    found: Answers,
+    delivered: list[Delivered],
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         click.echo(json.dumps(plain(machine, bench, asked, found, delivered)))
     else:
@@ -118,7 +137,7 @@ def _instructions(
         failing_in_one_line(),
         unwinding_on_signals(),
         tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
-        _reporting(Console(stderr=True)) as report,
+        progress("bench rpc") as report,
     ):
         if peer or not asked:
             raise InvalidArgument("--instructions counts requests to builds of foreblock only")
@@ -136,12 +155,3 @@ def _bench(peers: Path, seconds: int, *, narrow: bool) -> Bench:
         raise InvalidArgument("wrk is not on this machine; bench/peers.sh installs it")
     server, client = cores()
     return Bench(wrk, server, client, seconds, narrow=narrow)
-
-
-@contextmanager
-def _reporting(console: Console) -> Iterator[Callable[[str], None]]:
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status("starting") as status:
-        yield status.update
