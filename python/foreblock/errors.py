@@ -366,6 +366,15 @@ class RejectedTransaction(ExecutionError):
     why: str
 
 
+class NonceUsedAboveLatest(RejectedTransaction):
+    """The nonce is too low for the pool, since a pre-confirmed transaction above `latest` has it.
+
+    A client that reads nonces at `latest` cannot see that transaction.
+    """
+
+    hint = 'a pre-confirmed transaction has this nonce; read nonces at "pending", or use /eth'
+
+
 class SequencerUnavailable(ExecutionError):
     """The network has no sequencer, or it is restarting.
 
@@ -373,6 +382,12 @@ class SequencerUnavailable(ExecutionError):
     """
 
     template = "sequencer not available"
+
+
+class NoSequencerHere(SequencerUnavailable):
+    """This service only reads: its network has no sequencer, and none will come."""
+
+    hint = "this service only reads; `foreblock follow --send URL` forwards transactions"
 
 
 class SequencerBusy(ExecutionError):

@@ -1,19 +1,26 @@
 """Transactions on their way to a sequencer."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from foreblock._engine import Message, sign_transaction
-from foreblock.errors import RejectedTransaction
+from foreblock.dev_chain.chain import DevChain
+from foreblock.errors import NonceUsedAboveLatest, RejectedTransaction
 from foreblock.ledger.reading.view import Ledger
-from foreblock.types import Transaction
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.types import Transaction, address_of
+from foreblock.upstream.rpc_client import Endpoint
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
+from support.each_case import each_case
 from support.payloads.dev_state import ALICE, BOB
 from support.servers.asking import Asker, asker, error
 
 KEY = b"\x11" * 32
+HINT = "this service only reads; `foreblock follow --send URL` forwards transactions"
+READ_ONLY = error(-32000, "sequencer not available") | {"data": {"hint": HINT}}
 
 
 class Recorder:
@@ -59,17 +66,39 @@ def test_transaction_is_handed_over_with_its_sender(chain: PayingChain, kind: in
 
 
 def test_refusal_of_the_pool_is_told_in_its_words(chain: PayingChain) -> None:
-    why = "nonce too low: next nonce 7, tx nonce 5"
+    why = "insufficient funds for gas * price + value: balance 1, tx cost 2, overshot 1"
     with client_of(chain, submissions=Recorder(why)) as client:
         assert send(client, signed()) == error(-32000, why)
 
 
+@each_case("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
+def test_a_nonce_that_only_a_pre_confirmed_transaction_has_is_explained(method: str) -> None:
+    secret = dev_accounts(TEST_MNEMONIC, 1)[0].secret
+    message = Message(
+        sender=address_of(secret), to=BOB, value=1, gas=21_000, max_fee_per_gas=10**10
+    )
+    raw = "0x" + sign_transaction(message, 2, 31337, 0, secret).raw.hex()
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": [raw]}).encode()
+    told = error(-32000, "nonce too low: next nonce 1, tx nonce 0")
+    with (
+        DevChain(mode="manual") as chain,
+        chain.serve() as server,
+        Endpoint(server.url) as endpoint,
+    ):
+        endpoint.request("eth_sendRawTransaction", [raw])
+        chain.flashblock()
+        above = json.loads(endpoint.exchange(body))["error"]
+        assert above == told | {"data": {"hint": NonceUsedAboveLatest.hint}}
+        chain.seal()
+        assert json.loads(endpoint.exchange(body))["error"] == told
+
+
 def test_chain_without_a_sequencer_says_so(chain: PayingChain, long_ledger: Ledger) -> None:
     with client_of(chain) as client:
-        assert send(client, signed()) == error(-32000, "sequencer not available")
+        assert send(client, signed()) == READ_ONLY
     with asker(long_ledger) as client:
         raw = signed(chain_id=long_ledger.profile.chain_id)
-        assert send(client, raw) == error(-32000, "sequencer not available")
+        assert send(client, raw) == READ_ONLY
 
 
 @pytest.mark.parametrize(

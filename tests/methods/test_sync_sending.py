@@ -207,7 +207,7 @@ def test_longer_timeouts_than_the_longest_are_lowered(chain: PreconfirmingChain)
 
 def test_refusals_are_those_of_sending(chain: PreconfirmingChain) -> None:
     async def act(scene: Scene) -> None:
-        scene.sequencer.refusal = "nonce too low: next nonce 7, tx nonce 5"
+        scene.sequencer.refusal = "replacement transaction underpriced"
         refused = (await scene.send(chain.pay()))["error"]
         assert refused == {"code": -32000, "message": scene.sequencer.refusal}
         for timeout in ("soon", -1, 1 << 64, True):

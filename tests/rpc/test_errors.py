@@ -48,6 +48,8 @@ EXAMPLES = [
     errors.Halted("out of gas"),
     errors.TimedOut(5000),
     errors.RejectedTransaction("nonce too low: next nonce 7, tx nonce 5"),
+    errors.NonceUsedAboveLatest("nonce too low: next nonce 7, tx nonce 5"),
+    errors.NoSequencerHere(),
     errors.SequencerUnavailable(),
     errors.NonceTooLow(7, 5),
     errors.RejectedTransaction("nonce too low"),

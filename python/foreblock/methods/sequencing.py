@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.errors import InvalidParams, SequencerUnavailable
+from foreblock.errors import InvalidParams, NoSequencerHere
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import unsigned_nonce
 from foreblock.methods.shapes import array, write_data
@@ -41,7 +41,7 @@ class NoSequencer:
     """Submissions of a network without a sequencer, such as an imported chain."""
 
     async def submit(self, raw: bytes, sender: bytes) -> None:  # noqa: ARG002, as in the protocol
-        raise SequencerUnavailable
+        raise NoSequencerHere
 
     def try_submit(self, transaction: Transaction) -> bool:  # noqa: ARG002, as in the protocol
         """False: there is no pool."""

@@ -26,6 +26,8 @@ from foreblock.errors import (
     InvalidProofData,
     LimitExceeded,
     MissingTrieNodes,
+    NonceUsedAboveLatest,
+    NoSequencerHere,
     NoSuchHead,
     NotCanonical,
     NotificationsUnsupported,
@@ -75,7 +77,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
     code: int
     message: str
-    data: str | dict[str, int] | None = None
+    data: str | dict[str, int] | dict[str, str] | None = None
 
 
 Dialect = Literal["preconf", "ethereum"]
@@ -133,6 +135,12 @@ def _row(kind: type[Exception], dialect: Dialect) -> Row | None:
 def _coded(code: int, message: str | None = None) -> Row:
     """The code with a fixed message, or with the exception's own sentence."""
     return lambda error: Fault(code, str(error) if message is None else message)
+
+
+def _hinted(error: Exception) -> Fault:
+    """The exception's own sentence, and what helps against it."""
+    assert isinstance(error, NonceUsedAboveLatest | NoSequencerHere)
+    return Fault(REFUSED, str(error), {"hint": error.hint})
 
 
 def _pruned(error: Exception) -> Fault:
@@ -231,6 +239,8 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     TimedOut: _coded(REFUSED),
     TooManyLogs: _coded(OVERLOADED),
     RejectedTransaction: _coded(REFUSED),
+    NonceUsedAboveLatest: _hinted,
+    NoSequencerHere: _hinted,
     SequencerUnavailable: _coded(REFUSED),
     SequencerBusy: _coded(
         OVERLOADED, "too many transactions are waiting for the sequencer, try again later"

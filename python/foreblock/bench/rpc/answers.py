@@ -181,10 +181,15 @@ def _measure_all(
                 done.append(
                     measure(bench, server, url, scripts[question.name], question.connections)
                 )
-            finished = sum(min(rounds, sum(each.counts for each in some)) for some in seen.values())
+            finished = sum(_finished(some, rounds) for some in seen.values())
             text = f"{question.name}, {server.name}: {done[-1].cpu_us:.1f} µs"
             report(f"round {attempt + 1}, {text}", finished, rounds * len(wanted))
             yield {key: Cell(tuple(some)) for key, some in seen.items() if some}
+
+
+def _finished(done: Sequence[BenchRound], rounds: int) -> int:
+    """How many of the requested rounds are done with; after all attempts those are all."""
+    return min(rounds, max(sum(each.counts for each in done), len(done) // ATTEMPTS))
 
 
 def _script(question: Question, position: int, folder: Path) -> Path:

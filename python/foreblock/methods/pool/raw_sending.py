@@ -10,7 +10,8 @@ commit (`commit_watch`) and holds neither a view nor a thread meanwhile.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -18,8 +19,11 @@ from msgspec import Raw
 
 from foreblock.errors import (
     ForeblockError,
+    NonceTooLow,
+    NonceUsedAboveLatest,
     OversizedData,
     RejectedTransaction,
+    Rule,
     SyncTimedOut,
     TooManyWaiting,
     Undecodable,
@@ -64,13 +68,41 @@ class SendMethods:
         """The hash of the transaction, once the pool has it."""
         params = _read_raw(raw)
         transaction = read_transaction(data(params.transaction, 0), view.profile)
-        if self._submissions.try_submit(transaction):
-            return shapes.write_data(transaction.hash)
-        return self._submit(transaction)
+        with explaining(transaction, view.renewed):
+            if self._submissions.try_submit(transaction):
+                return shapes.write_data(transaction.hash)
+        return self._submit(transaction, view.renewed)
 
-    async def _submit(self, transaction: Transaction) -> bytes:
-        await self._submissions.submit(transaction.raw, transaction.sender)
+    async def _submit(self, transaction: Transaction, renew: "Renew") -> bytes:
+        with explaining(transaction, renew):
+            await self._submissions.submit(transaction.raw, transaction.sender)
         return shapes.write_data(transaction.hash)
+
+
+@contextmanager
+def explaining(transaction: Transaction, renew: "Renew") -> Iterator[None]:
+    """Refuse a nonce that only a pre-confirmed transaction has used with a hint."""
+    try:
+        yield
+    except (RejectedTransaction, NonceTooLow) as refused:
+        why = str(refused)
+        if why.startswith(Rule.NONCE_TOO_LOW) and _is_unused_at_latest(transaction, renew):
+            raise NonceUsedAboveLatest(why) from None
+        raise
+
+
+def _is_unused_at_latest(transaction: Transaction, renew: "Renew") -> bool:
+    try:
+        view = renew()
+    except ForeblockError:
+        return False
+    try:
+        state = view.state(view.resolve("latest"))
+        return state.nonce(transaction.sender) <= transaction.nonce
+    except ForeblockError:  # the state is not here
+        return False
+    finally:
+        view.close()
 
 
 def read_transaction(encoded: bytes, profile: ChainProfile) -> Transaction:
@@ -164,8 +196,9 @@ class SyncSendMethods:
             raise TooManyWaiting(self._budget.long_waits.total)
         return _Sending(submit, self._receipts, view, timeout_ms, lease)
 
-    async def _submit(self, transaction: Transaction, _renew: Renew) -> bytes:
-        await self._submissions.submit(transaction.raw, transaction.sender)
+    async def _submit(self, transaction: Transaction, renew: Renew) -> bytes:
+        with explaining(transaction, renew):
+            await self._submissions.submit(transaction.raw, transaction.sender)
         return transaction.hash
 
 
