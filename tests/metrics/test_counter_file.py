@@ -128,5 +128,5 @@ def test_every_metric_has_a_layout_and_a_name_of_its_own() -> None:
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert alone(metric).width == metric.width
-        assert metric.name.startswith("foreblock_")
+        assert metric.name.startswith(("foreblock_", "process_"))
         assert (metric.kind == "counter") == metric.name.endswith("_total")

@@ -93,7 +93,6 @@ def test_upstreams_are_counted_over_restarts_of_their_network(tmp_path: Path) ->
         ("upstream_refusals_total", "main", "0", "rate_limited"): 4,
         ("upstream_refusals_total", "main", "1", "another_keys_answer"): 2,
         ("upstream_available", "main", "0"): 1,
-        ("upstream_latency_seconds", "main", "0"): 0.25,
         ("anchorings_total", "main"): 2,
     }
 

@@ -18,6 +18,8 @@ from foreblock.follow.requests import GetCode, GetProof, StateRequest
 from foreblock.follow.startup import open_upstreams
 from foreblock.follow.state_upstream import PROBE_AGAIN, UNSURE_SECONDS, StateUpstream
 from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.metrics.catalogue import UPSTREAM_LATENCY
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings import FollowSettings
 from foreblock.upstream.budget import (
     DEFAULT_UNITS,
@@ -242,6 +244,22 @@ def test_only_public_endpoints_have_a_small_budget(host: str, units: float) -> N
         (upstream,) = open_upstreams(settings, 10, DrivenClock())
         upstream.close()
         assert upstream.budget.units == expected
+
+
+def test_the_times_of_an_upstreams_responses_are_a_histogram() -> None:
+    metrics = NetworkMetrics.private()
+    settings = FollowSettings(upstream=("http://127.0.0.1:1", "http://127.0.0.1:2"))
+    first, second = open_upstreams(settings, 10, DrivenClock(), metrics)
+    for seconds in (0.02, 0.3):
+        second.durations.add(seconds)
+    first.close()
+    second.close()
+    assert second.status().latency == 0.3
+    row = metrics.counters.row(UPSTREAM_LATENCY, "", "1")
+    *buckets, total = metrics.counters.cells[row : row + UPSTREAM_LATENCY.width].tolist()
+    found = dict(zip(UPSTREAM_LATENCY.bounds, buckets, strict=False))
+    assert {bound: count for bound, count in found.items() if count} == {0.025: 1, 0.5: 1}
+    assert total == 0.32
 
 
 def test_a_budget_that_is_too_small_to_follow_names_the_flag() -> None:

@@ -64,7 +64,7 @@ async def open_follow_network(
     follow = network.follow
     assert follow is not None, "a follower has settings of following"
     chain = followed_chain(follow.chain)
-    upstreams = open_upstreams(follow, chain.profile.chain_id, clock)
+    upstreams = open_upstreams(follow, chain.profile.chain_id, clock, metrics)
     try:
         begun = await asyncio.to_thread(is_begun, network, follow.trust)
         reasons: list[str] = []
@@ -109,7 +109,9 @@ async def open_follow_network(
     return following
 
 
-def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[StateUpstream]:
+def open_upstreams(
+    follow: FollowSettings, chain_id: int, clock: Clock, metrics: NetworkMetrics | None = None
+) -> list[StateUpstream]:
     """The upstreams of the settings, each with its budget. Raises `InvalidArgument`."""
     opened = []
     for url in follow.upstream:
@@ -118,6 +120,9 @@ def open_upstreams(follow: FollowSettings, chain_id: int, clock: Clock) -> list[
         budget = UnitBudget(units, follow.upstream_reserve)
         is_only = len(follow.upstream) == 1
         opened.append(StateUpstream(url, clock, budget, chain_id, is_only=is_only))
+    if metrics is not None:
+        for number, upstream in enumerate(opened):
+            upstream.durations.observe = metrics.upstream_latency(number).observe
     return opened
 
 

@@ -77,11 +77,13 @@ FEED_OUTCOMES: Final = (
 )  # fmt: skip
 
 REQUEST_BOUNDS: Final = (
-    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.001, 0.002_5, 0.01, 0.025, 0.1, 1.0, 5.0,
+    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025,
+    0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 )  # fmt: skip
 COMMIT_BOUNDS: Final = (
     0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
 )  # fmt: skip
+UPSTREAM_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 def _counter(name: str, text: str, *labels: str) -> Metric:
@@ -204,6 +206,12 @@ FLASHBLOCK_READABLE: Final = _histogram(
     COMMIT_BOUNDS,
     *NETWORK,
 )
+REORGS: Final = _counter("reorgs", "Times that sealed blocks were removed.", *NETWORK)
+DROPPED_FLASHBLOCKS: Final = _counter(
+    "dropped_flashblocks",
+    "Flashblocks that were readable and dropped, also those of removed blocks.",
+    *NETWORK,
+)
 POOL_TRANSACTIONS: Final = _gauge(
     "pool_transactions", "Transactions that wait in the pool.", *NETWORK
 )
@@ -252,8 +260,8 @@ UPSTREAM_REFUSALS: Final = _counter(
 UPSTREAM_AVAILABLE: Final = _gauge(
     "upstream_available", "0 while an upstream rests or is paused.", "network", "upstream"
 )
-UPSTREAM_LATENCY: Final = _gauge(
-    "upstream_latency_seconds", "Median time of an upstream's responses.", "network", "upstream"
+UPSTREAM_LATENCY: Final = _histogram(
+    "upstream_latency", "Time of an upstream's responses.", UPSTREAM_BOUNDS, "network", "upstream"
 )
 ANCHORINGS: Final = _counter("anchorings", "New anchors that a follower took.", *NETWORK)
 AUDIT_WAITING: Final = _gauge(
@@ -287,6 +295,26 @@ RESIDENT_BYTES: Final = _gauge(
 CPU_SECONDS: Final = _counter("process_cpu_seconds", "CPU time of each process.", "process")
 START_TIME: Final = _gauge(
     "process_start_time_seconds", "Time at which each process was started.", "process"
+)
+# Under the names that all client libraries of Prometheus have.
+OPEN_FILES: Final = Metric("process_open_fds", "gauge", "Open file descriptors.", ("process",))
+MOST_FILES: Final = Metric(
+    "process_max_fds", "gauge", "The limit of open file descriptors.", ("process",)
+)
+STANDARD_RESIDENT_BYTES: Final = Metric(
+    "process_resident_memory_bytes", "gauge", "Resident memory.", ("process",)
+)
+VIRTUAL_BYTES: Final = Metric(
+    "process_virtual_memory_bytes",
+    "gauge",
+    "Address space, with the whole of the mapped stores.",
+    ("process",),
+)
+STANDARD_CPU_SECONDS: Final = Metric(
+    "process_cpu_seconds_total", "counter", "CPU time.", ("process",)
+)
+STANDARD_START_TIME: Final = Metric(
+    "process_start_time_seconds", "gauge", "Start time since the epoch.", ("process",)
 )
 PROCESS_RESTARTS: Final = _counter(
     "process_restarts", "Restarts of processes that ended, hung or did not start.", "role"

@@ -5,6 +5,7 @@ number of its own has a label for it. Made in steps, since there may be thousand
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import accumulate
 from typing import Final
 
@@ -84,7 +85,7 @@ def _lines(metric: Metric, labels: tuple[str, ...], cells: list[float]) -> Itera
     *buckets, total = cells
     before = f"{named}," if named else ""
     counts = list(accumulate(buckets))
-    for bound, count in zip((*map(repr, metric.bounds), "+Inf"), counts, strict=True):
+    for bound, count in zip((*map(_bound, metric.bounds), "+Inf"), counts, strict=True):
         yield f'{metric.name}_bucket{{{before}le="{bound}"}} {_number(count)}'
     yield f"{metric.name}_sum{{{named}}} {_number(total)}"
     yield f"{metric.name}_count{{{named}}} {_number(counts[-1])}"
@@ -92,6 +93,11 @@ def _lines(metric: Metric, labels: tuple[str, ...], cells: list[float]) -> Itera
 
 def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _bound(value: float) -> str:
+    """The bound of a bucket, without an exponent."""
+    return f"{Decimal(repr(value)):f}"
 
 
 def _escaped(text: str) -> str:

@@ -105,8 +105,6 @@ def _upstream(upstream: UpstreamStatus, number: str) -> Iterator[Sample]:
     yield catalogue.UPSTREAM_AVAILABLE, (number,), is_available
     yield catalogue.UPSTREAM_REQUESTS, (number,), upstream.requests
     yield catalogue.UPSTREAM_UNITS, (number,), upstream.units
-    if upstream.latency is not None:
-        yield catalogue.UPSTREAM_LATENCY, (number,), upstream.latency
     for kind, count in upstream.refusals.items():
         yield catalogue.UPSTREAM_REFUSALS, (number, refusal_label(kind)), count
 

@@ -8,7 +8,7 @@ are seconds of a monotonic clock.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -113,10 +113,13 @@ class Durations:
 
     def __init__(self) -> None:
         self._kept: Final[deque[float]] = deque(maxlen=KEPT)
+        self.observe: Callable[[float], None] | None = None  # also called with each
 
     def add(self, seconds: float) -> None:
         """Record a duration."""
         self._kept.append(seconds)
+        if self.observe is not None:
+            self.observe(seconds)
 
     def quantile(self, share: float) -> float | None:
         """The time that this share of responses needs at most; None without responses."""

@@ -14,6 +14,8 @@ from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partials import Freshness, decode_freshness
 from foreblock.ledger.storage.section_index import ADDRESSES, LOGS, touched_key
+from foreblock.metrics.catalogue import REORGS
+from foreblock.metrics.meters import NetworkMetrics
 from foreblock.settings import ChainSettings
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
@@ -40,9 +42,13 @@ def as_here(freshness: Freshness, epoch: int) -> Freshness:
     return Freshness(BOOT, freshness.until_ns + epoch, freshness.empty_tail)
 
 
-def replica_at(folder: Path) -> tuple[Store, ReplicaWriter]:
+def replica_at(folder: Path, metrics: NetworkMetrics | None = None) -> tuple[Store, ReplicaWriter]:
     store = Store(str(folder), write=True, **KEPT)
-    return store, ReplicaWriter(store, DrivenClock())
+    return store, ReplicaWriter(store, DrivenClock(), metrics=metrics)
+
+
+def reorgs(metrics: NetworkMetrics) -> float:
+    return metrics.counters.cells[metrics.counters.row(REORGS, "")]
 
 
 def grown(folder: Path, seconds: int) -> tuple[DevChain, list[CommitOfLog]]:
@@ -182,7 +188,8 @@ def rows(view: View) -> dict[bytes, bytes]:
 @pytest.mark.parametrize("size", [2, 7, 500])
 def test_commits_applied_together_leave_what_single_ones_leave(tmp_path: Path, size: int) -> None:
     chain, log = grown(tmp_path / "writer", 60)
-    store, replica = replica_at(tmp_path / "replica")
+    metrics = NetworkMetrics.private()
+    store, replica = replica_at(tmp_path / "replica", metrics)
     parts = [log[at : at + size] for at in range(0, len(log), size)]
     assert any([replica.apply(each, as_here).rewinds for each in parts])  # noqa: C419, all run
     while store.maintain(1_000) + chain.store.maintain(1_000):
@@ -192,6 +199,7 @@ def test_commits_applied_together_leave_what_single_ones_leave(tmp_path: Path, s
         assert view.heads.latest == writers.heads.latest
         assert view.heads.commit == writers.heads.commit
         assert rows(view) == rows(writers)
+    assert reorgs(metrics) == reorgs(chain.writer.metrics) > 0
     store.close()
 
 

@@ -15,6 +15,7 @@ from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.importing.importer import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.metrics.catalogue import DROPPED_FLASHBLOCKS, REORGS, Metric
 from foreblock.sequencer.faults.feed import FeedFaults
 from foreblock.sequencer.faults.plan import Faults
 from foreblock.settings import ChainSettings
@@ -95,6 +96,27 @@ def first_reorg(chain: DevChain) -> tuple[list[Flashblock], list[Block], list[Fl
         if new:
             return before, sealed, new
     raise AssertionError("there was none")
+
+
+def counted(writer: LedgerWriter, metric: Metric) -> float:
+    counters = writer.metrics.counters
+    return counters.cells[counters.row(metric, "")]
+
+
+def test_reorganisations_and_dropped_flashblocks_are_counted(tmp_path: Path) -> None:
+    chain = chain_with(tmp_path, "reorg=0.3")
+    before, _, new = first_reorg(chain)
+    assert counted(chain.writer, REORGS) == 1
+    removed = [each for each in before if each.block_number >= new[0].block_number]
+    assert all(each.diff.transactions for each in removed), "each has a partial of its own"
+    assert counted(chain.writer, DROPPED_FLASHBLOCKS) == len(removed)
+
+
+def test_a_dropped_tail_is_no_reorganisation(tmp_path: Path) -> None:
+    chain = chain_with(tmp_path, "tail=0.5")
+    pay(chain, 20)
+    assert counted(chain.writer, DROPPED_FLASHBLOCKS) > 0
+    assert counted(chain.writer, REORGS) == 0
 
 
 def test_sealed_blocks_are_replaced_in_one_commit(tmp_path: Path) -> None:
@@ -277,6 +299,7 @@ def test_a_follower_alone_comes_along_with_reorganisations(
         heard = len(chain.published)
         assert follower.writer.latest == chain.writer.latest
     assert follower.follower.counters["Reorg"] >= 3
+    assert counted(follower.writer, REORGS) == counted(chain.writer, REORGS)
 
 
 def test_a_follower_that_misses_a_reorganisation_gets_it_from_canonical(

@@ -43,6 +43,7 @@ class CommitBuilder:
         self.batch: Final[Batch] = store.batch()
         self.is_empty = True
         self.transactions = 0  # that it adds
+        self.removed_blocks = 0  # sealed blocks that it removes
         self._store: Final = store
         self._opened: View | None = None
         self._dropped: set[int] = set()
@@ -138,6 +139,7 @@ class CommitBuilder:
         self.is_empty = False
         latest = self._view.heads.latest
         assert latest is not None, "a store is begun with its genesis"
+        self.removed_blocks = max(self.removed_blocks, latest[0] - block)
         for height in range(block + 1, latest[0] + 1):
             parts = partials_of_sealed(self._view, height)
             removed = self._keep_removed(height, parts, findable=findable)
@@ -153,6 +155,11 @@ class CommitBuilder:
         """Drop the block in progress of a chain that is built here."""
         self.drop(partials, why)
         self._abandoned.append(AbandonedBlock(block, partials))
+
+    @property
+    def dropped(self) -> int:
+        """The number of partials that were readable and are not after this commit."""
+        return len(self._dropped.difference(self._added))
 
     @property
     def abandoned(self) -> Iterator[AbandonedBlock]:

@@ -380,6 +380,10 @@ class LedgerWriter:
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
         self.metrics.committed(self.commit_took_ns)
+        if builder.removed_blocks:
+            self.metrics.reorgs.add()
+        if builder.dropped:
+            self.metrics.dropped.add(builder.dropped)
 
 
 def _behind(latest: int, distance: int, now: tuple[int, bytes] | None) -> int:

@@ -116,6 +116,7 @@ class ReplicaWriter:
                 self._commit(group)
                 lower_indices(self._store, batch)  # of what is committed until then
                 rewinds = True
+                self._count_reorg(batch)
             holds = batch.changes_rows(HELD)
             group.batches.append(batch)
             group.rows.append(commit.row)
@@ -124,6 +125,11 @@ class ReplicaWriter:
         self._commit(group)
         self._count(sum(len(each.body) for each in commits))
         return AppliedCommits(self._heads, rewinds)
+
+    def _count_reorg(self, batch: Batch) -> None:
+        to, latest = batch.rewinds_to, self._heads.latest
+        if to is not None and latest is not None and to < latest[0]:
+            self._metrics.reorgs.add()
 
     def _localize(self, batch: Batch, epoch: int, localize: Localize) -> None:
         note = decode_freshness(batch.writers_note or b"")
