@@ -13,6 +13,7 @@ import pytest
 from foreblock.ledger.following import classification, verdict
 from foreblock.metrics.catalogue import FEED_OUTCOMES, METRICS
 from foreblock.status.status_metrics import outcome_label
+from website.markdown_links import anchors
 
 NAME = re.compile(r"\b(?:foreblock|process)_[a-z_]+")
 # The dashboard has them under their standard names.
@@ -21,6 +22,9 @@ TWICE = {
     for each in ("resident_memory_bytes", "cpu_seconds_total", "start_time_seconds")
 }
 ALERT = re.compile(r"- alert: (\w+)")
+RUNBOOK = re.compile(r"runbook_url: (\S+)\n")
+# Rules that compare one metric with a number.
+COMPARED = re.compile(r"expr: (?:max by \(.*\) )?\(?(foreblock_\w+)(?:{.*})?\)? (==|<|>) (\S+)\n")
 OF_PROMETHEUS = {"up"}
 
 
@@ -76,6 +80,34 @@ def test_every_alert_is_about_series_that_exist_and_is_documented(checkout: Path
     assert sorted(alerts) == sorted(documented)
     for each in rules.split("- alert: ")[1:]:
         assert NAME.search(each.partition("annotations")[0]) or "up{" in each
+
+
+def test_every_alert_names_its_section_of_the_runbook(checkout: Path) -> None:
+    rules = (checkout / "deploy" / "alerts.yml").read_text("utf-8").split("- alert: ")[1:]
+    runbook = checkout / "docs" / "production.md"
+    known = anchors(runbook.read_text("utf-8")) if runbook.exists() else None
+    for rule in rules:
+        name = rule.partition("\n")[0]
+        section = "-".join(re.findall("[A-Z][a-z]+", name)).lower()
+        assert RUNBOOK.findall(rule) == [f"docs/production.md#{section}"]
+        assert known is None or section in known, name
+
+
+def test_every_panel_is_described_and_shows_the_threshold_of_its_alert(checkout: Path) -> None:
+    board = json.loads((checkout / "deploy" / "grafana.json").read_text("utf-8"))
+    limits: dict[str, set[float]] = {}
+    for panel in panels(board):
+        if panel["type"] == "row":
+            continue
+        assert re.fullmatch(r"[A-Z0-9].*\.", panel["description"]), panel["title"]
+        steps = panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
+        for target in panel["targets"]:
+            for name in NAME.findall(target["expr"]):
+                limits.setdefault(name, set()).update(each["value"] for each in steps[1:])
+    rules = COMPARED.findall((checkout / "deploy" / "alerts.yml").read_text("utf-8"))
+    assert len(rules) > 6
+    for name, sign, value in rules:
+        assert (1 if sign == "==" else float(value)) in limits[name], name
 
 
 def test_promtool_takes_the_rules(checkout: Path) -> None:
