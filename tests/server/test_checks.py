@@ -36,6 +36,8 @@ GOES_ON = {
         "not ready\none fact\nanother\n"),
     "the same as JSON": ((b"GET /readyz HTTP/1.1", HOST, b"Accept: application/json"), b"", 503,
         '{"ready":false,"networks":["a status"]}\n'),
+    "the same as a query": ((b"GET /readyz?verbose&format=json HTTP/1.1", HOST), b"", 503,
+        '{"ready":false,"networks":["a status"]}\n'),
     "readiness by HEAD": ((b"HEAD /readyz?verbose HTTP/1.1", HOST), b"", 503, ""),
     "readiness by POST": ((b"POST /readyz HTTP/1.1", HOST, JSON, b"Content-Length: 2"), b"{}", 405,
         "method not allowed\n"),

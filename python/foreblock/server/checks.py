@@ -266,8 +266,9 @@ def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe | Scr
         return answers.HEALTHY
     if path == METRICS:
         return Scrape(head.method == b"HEAD")
-    is_verbose = query.partition(b"=")[0] == b"verbose"
-    return Probe(is_verbose, head.method == b"HEAD", accepts(head, JSON))
+    parameters = dict(each.partition(b"=")[::2] for each in query.split(b"&"))
+    as_json = parameters.get(b"format") == b"json" or accepts(head, JSON)
+    return Probe(b"verbose" in parameters, head.method == b"HEAD", as_json)
 
 
 def _answer_by_method(
