@@ -107,6 +107,38 @@ def test_the_pending_block_grows_flashblock_by_flashblock(tab: Tab) -> None:
     )
 
 
+def test_a_page_that_is_opened_late_shows_what_was_before(browser: Browser, dev: Dev) -> None:
+    """Flashblocks and transactions of blocks that were sealed before, and the last minute's rate."""
+    until(lambda: dev.main.latest() > 3, "some blocks")
+    before = dev.main.latest()
+    last = dev.main.ask("eth_getBlockByNumber", hex(before), False)["transactions"][-1]
+    with opened_tab(browser, dev.main.url) as tab:
+        bar = f"#/main/block/{before - 1}.1"
+        tab.wait(f"document.querySelector('.slot.sealed a[href=\"{bar}\"]') !== null", "its bars")
+        listed = "document.querySelector('.transactions .row[href=\"#/main/tx/{}\"]') !== null"
+        tab.wait(listed.format(last), "its last transaction")
+        points = "document.querySelector('.chart.rate .line').getAttribute('d').split('L').length"
+        # More points than seconds since it was opened.
+        assert tab.evaluate(f"{points} - performance.now() / 1000") > 3
+        tallest = "Math.max(...[...document.querySelectorAll('.slot .bars i')].map((e) => e.clientHeight))"
+        box = "document.querySelector('.bars').clientHeight"
+        assert tab.evaluate(f"{tallest} / {box}") > 0.9
+        assert tab.problems == []
+
+
+@pytest.mark.heavy
+def test_transactions_of_blocks_without_flashblocks_are_listed(browser: Browser) -> None:
+    with dev_chain("--test-listen=", "--mining=automine", "--workers=1") as dev:
+        before = [send(dev.main, to="0x" + "ab" * 20, value=hex(value)) for value in (1, 2)]
+        with opened_tab(browser, dev.main.url) as tab:
+            row = "document.querySelector('.transactions .row[href$=\"{}\"]') !== null"
+            for hash_ in before:
+                tab.wait(row.format(hash_), "an earlier one")
+            after = send(dev.main, to="0x" + "ab" * 20, value="0x3")
+            tab.wait(row.format(after), "a later one")
+            assert tab.problems == []
+
+
 def test_charts_have_a_point_for_each_second(tab: Tab) -> None:
     line = "document.querySelector('.chart.{} .line').getAttribute('d')"
     for kind in ("latency", "rate", "gas", "fee"):

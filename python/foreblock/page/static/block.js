@@ -24,7 +24,7 @@ export async function showBlock(sheet, network, id) {
   }
   const index = typeof wanted === "object" ? number(wanted.flashblockIndex) : null;
   const at = number(block.number), sealed = index === null && network.isSealed(at);
-  const known = await network.flashblockCounts(hex(at)).catch(() => []);
+  const known = (await network.flashblocksOf(at).catch(() => [])).map((each) => each.count);
   // Flashblocks that arrived after the response are left to the next one.
   const counts = index === null ? known.filter((count) => count <= block.transactions.length) : known;
   const seconds = Math.max(0, Date.now() / 1000 - number(block.timestamp));

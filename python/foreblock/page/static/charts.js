@@ -5,12 +5,12 @@ import { compact, trim } from "./format.js";
 import { SECONDS } from "./network.js";
 
 const WIDTH = 300, HEIGHT = 44;
-const FIRST = 60; // seconds that a chart is wide at first
+const LEAST = 10; // seconds that a chart is wide
 
 const KINDS = [
-  { series: "latency", name: "Latency", unit: "ms", show: trim, floor: 2 },
+  { series: "latency", name: "Request time", unit: "ms", show: trim, floor: 2 },
   { series: "rate", name: "Transactions", unit: "/s", show: trim, floor: 5, smooth: 2 },
-  { series: "gas", name: "Gas", unit: "/s", show: compact, floor: 1e6, smooth: 2 },
+  { series: "gas", name: "Gas", unit: "/s", show: compact, floor: 1e5, smooth: 2 },
   { series: "fee", name: "Base fee", unit: "gwei", show: trim, floor: 0.1 },
 ];
 
@@ -35,10 +35,11 @@ function makeChart(network, kind) {
   let pointed = null;
 
   const draw = () => {
-    const values = smooth(network.series[kind.series].values, kind.smooth ?? 1);
+    const all = smooth(network.series[kind.series].values, kind.smooth ?? 1);
+    const values = all.slice(Math.max(0, all.findIndex((each) => each !== null)));
     const known = values.filter((each) => each !== null);
     const high = Math.max(kind.floor, ...known) * 1.08;
-    const wide = Math.max(FIRST, values.length) - 1;
+    const wide = Math.max(LEAST, values.length) - 1; // it begins full and widens
     const steps = values.map((each, at) => [WIDTH - (values.length - 1 - at) * (WIDTH / wide), each]);
     const drawn = runs(steps).map((run) => run.map(([x, y]) => `${x.toFixed(1)} ${(HEIGHT - (y / high) * HEIGHT).toFixed(1)}`));
     line.setAttribute("d", drawn.map((run) => `M${run.join("L")}`).join(""));
@@ -46,7 +47,7 @@ function makeChart(network, kind) {
     const at = pointed === null ? values.length - 1 : values.length - 1 - Math.round((1 - pointed) * wide);
     const shown = values[at] ?? null;
     say(value, shown === null ? "–" : kind.show(shown));
-    say(top, pointed === null ? `top ${known.length ? kind.show(Math.max(...known)) : "–"}` : `${values.length - 1 - at} s ago`);
+    say(top, pointed === null ? `max ${known.length ? kind.show(Math.max(...known)) : "–"}` : `${values.length - 1 - at} s ago`);
     cross.setAttribute("visibility", pointed === null ? "hidden" : "visible");
     if (pointed !== null) for (const end of ["x1", "x2"]) cross.setAttribute(end, pointed * WIDTH);
   };

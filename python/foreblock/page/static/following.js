@@ -5,10 +5,11 @@
 
 import { RpcError } from "./connection.js";
 import { hex, number } from "./format.js";
+import { requestFlashblocks } from "./history.js";
 
 const NEWEST = 5; // transactions of a flashblock that are listed
 const POLL = 400; // ms between two questions
-const NEXT = 4, FLASHBLOCKS = 256, AT_ONCE = 16;
+const NEXT = 4;
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -49,9 +50,9 @@ async function look(network) {
   if (number(header.number) <= network.latest || header.hash === known?.hash) return;
   const count = header.transactions.length, grown = known && isGrown(known, header);
   const first = grown ? last + 1 : 0;
-  const found = (grown ? before(counts) : await flashblockCounts(network, header.number))
-    .filter((each) => each <= count);
-  const steps = (found.length ? found : [count]).map((each, at) => ({ index: first + at, count: each, gas: null }));
+  const found = (grown ? before(counts).map((each) => ({ count: each, gas: null })) : await requestFlashblocks(network, header.number))
+    .filter((each) => each.count <= count);
+  const steps = (found.length ? found : [{ gas: null }]).map((each, at) => ({ ...each, index: first + at }));
   Object.assign(steps.at(-1), { count, gas: number(header.gasUsed) });
   const newest = header.transactions.slice(grown ? known.transactions : 0).slice(-NEWEST);
   network.flashblock(header, steps, newest.map((hash) => ({ hash })));
@@ -84,16 +85,4 @@ const pin = (blockNumber, index) =>
 function before(counts) {
   const end = counts.findIndex((each) => each instanceof RpcError || each === null);
   return (end < 0 ? counts : counts.slice(0, end)).map(number);
-}
-
-/** Transactions of a block after each of its flashblocks, while they are kept. */
-export async function flashblockCounts(network, block) {
-  const found = [];
-  while (found.length < FLASHBLOCKS) {
-    const counts = await network.askAll(...Array.from({ length: AT_ONCE }, (_, at) => pin(block, found.length + at)));
-    const known = before(counts);
-    found.push(...known);
-    if (known.length < counts.length) break;
-  }
-  return found;
 }

@@ -20,7 +20,8 @@ export function makeColumn(network) {
   const age = el("span", { class: "age", title: "Time since the last flashblock or block" });
   const blocks = el("div", { class: "rows", role: "list" }), transactions = el("div", { class: "rows", role: "list" });
   const none = el("p", { class: "empty" }, "No transactions yet.");
-  const listed = el("section", { class: "panel transactions" }, el("h3", {}, "Pre-confirmed transactions"), transactions, none);
+  const title = el("h3", {}, "Transactions");
+  const listed = el("section", { class: "panel transactions" }, title, transactions, none);
   const node = el("section", { class: "network", "aria-label": `Network ${network.name}`, data: { network: network.name } },
     el("header", {}, el("h2", {}, network.name), chain, state, el("span", { class: "places" }, latest, pending, age)),
     track.node, charts.node,
@@ -59,6 +60,7 @@ export function makeColumn(network) {
     if (transactions.matches(":hover") || performance.now() - listedAt < LEAST) return;
     listedAt = performance.now();
     none.hidden = network.recent.length > 0;
+    say(title, network.pending === null ? "Transactions" : "Pre-confirmed transactions");
     keyed(transactions, network.recent.slice(0, TRANSACTIONS), (each) => each.hash,
       (each) => transactionRow(network, each), (row, each) => mark(row, network, each));
   };
@@ -105,7 +107,7 @@ function blockRow(network, block, top) {
 
 function transactionRow(network, each) {
   const row = el("a", { class: "row", role: "listitem", href: `#/${network.name}/tx/${each.hash}` },
-    el("span", { class: "place" }, `${grouped(each.block)}.${each.index ?? 0}`),
+    el("span", { class: "place" }),
     el("code", {}, `${each.hash.slice(0, 10)}…`),
     el("span", { class: "way" }), el("span", { class: "value" }));
   mark(row, network, each);
@@ -114,11 +116,12 @@ function transactionRow(network, each) {
 
 /** The fields of a listed transaction that may change or become known. */
 function mark(row, network, each) {
-  const [, , way, value] = row.children;
+  const [place, , way, value] = row.children, index = network.indexOf(each);
+  say(place, `${grouped(each.block)}${index === undefined ? "" : `.${index}`}`);
   row.classList.toggle("sealed", network.isSealed(each.block));
   if (each.from === undefined) return;
   const to = each.to === null ? "new contract" : short(each.to, 8, 4);
-  say(way, each.type === "0x7e" ? "deposit" : `${short(each.from, 8, 4)} → ${to}`);
+  say(way, each.type === "0x7e" ? `deposit → ${to}` : `${short(each.from, 8, 4)} → ${to}`);
   say(value, each.value && each.value !== "0x0" ? ether(each.value, 4) : "");
 }
 

@@ -2,14 +2,16 @@
 //
 // Everything is bounded, whatever the chain does: blocks, flashblocks of a block, transactions
 // and seconds. Events (`change`) name what to draw again: "state", "flashblock", "sealed", "second".
-// following.js receives them.
+// history.js reads the past, following.js receives what comes.
 
 import { Connection, RpcError } from "./connection.js";
-import { flashblockCounts, follow } from "./following.js";
+import { follow } from "./following.js";
 import { hex, number } from "./format.js";
+import { fillBlocks, fillSeries, listTransactions, requestFlashblocks } from "./history.js";
 
 export const SECONDS = 300;
-const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24;
+const BLOCKS = 300, READ_AT_START = 31, FLASHBLOCKS = 256, RECENT = 24;
+const NEWEST = 5; // listed transactions of a block that came as a whole
 
 /** The last values of a quantity, one for each second. */
 class Series {
@@ -18,6 +20,11 @@ class Series {
   add(value) {
     this.values.push(value);
     if (this.values.length > SECONDS) this.values.shift();
+  }
+
+  /** Values before the first known one. */
+  fill(values) {
+    if (this.values.every((each) => each === null)) this.values = values;
   }
 
   get last() {
@@ -67,6 +74,8 @@ export class Network extends EventTarget {
     try {
       await this.#load();
       if (round === this.round) await follow(this, state, round);
+      this.changed("state");
+      if (round === this.round) await fillBlocks(this, round);
     } catch {
       // The connection has ended; the next one starts again.
     }
@@ -86,16 +95,18 @@ export class Network extends EventTarget {
     if (latest instanceof RpcError) throw latest;
     this.chain = number(chain);
     this.client = client;
-    const last = number(latest.number), first = Math.max(0, last - SHOWN_AT_START + 1);
+    const last = number(latest.number), first = Math.max(0, last - READ_AT_START + 1);
     const numbers = Array.from({ length: last - first + 1 }, (_, at) => hex(first + at));
     const headers = await this.askAll(...numbers.map((each) => ["erigon_getHeaderByNumber", each]));
     const counts = await this.askAll(...numbers.map((each) => ["eth_getBlockTransactionCountByNumber", each]));
     headers.forEach((header, at) => {
       if (header && !(header instanceof RpcError)) this.#keep(header, number(counts[at]));
     });
+    this.#keep(latest, latest.transactions.length);
     this.latest = last;
     if (pending && pending.parentHash === latest.hash) pending.number ??= hex(last + 1);
     if (pending && number(pending.number) > last) await this.#resume(pending);
+    fillSeries(this);
     this.changed("state");
   }
 
@@ -120,14 +131,18 @@ export class Network extends EventTarget {
 
   /** Find the flashblocks of a block in progress that are older than the page. */
   async #resume(header) {
-    const counts = await this.flashblockCounts(header.number);
+    const found = await requestFlashblocks(this, header.number);
     const block = this.#keep(header, header.transactions.length);
-    block.flashblocks = counts.map((count, index) => ({ index, count, gas: null, at: null }));
+    block.flashblocks = found.map((each) => ({ ...each, at: null }));
     this.pending = block.number;
     this.counted = { gas: block.gasUsed, transactions: block.transactions };
   }
 
-  flashblockCounts = (block) => flashblockCounts(this, block);
+  /** The flashblocks of a block: the known ones if they are complete. */
+  async flashblocksOf(block) {
+    const known = this.blocks.get(block)?.flashblocks ?? [];
+    return known.length && known.every((each, at) => each.index === at) ? known : requestFlashblocks(this, hex(block));
+  }
 
   /**
    * The block in progress has grown by `steps`, its new flashblocks as { index, count, gas }. Those
@@ -152,12 +167,11 @@ export class Network extends EventTarget {
 
   /** Request flashblocks that were announced before the first known one. */
   async #recount(block) {
-    const counts = await this.flashblockCounts(hex(block.number)).catch(() => []);
+    const found = await requestFlashblocks(this, hex(block.number)).catch(() => []);
     if (this.blocks.get(block.number) !== block) return;
     const seen = new Map(block.flashblocks.map((each) => [each.index, each]));
-    const asked = counts.map((count, index) => ({ index, count, gas: null, at: block.startedAt }));
-    const late = block.flashblocks.filter((each) => each.index >= counts.length);
-    block.flashblocks = [...asked.map((each) => seen.get(each.index) ?? each), ...late];
+    const late = block.flashblocks.filter((each) => each.index >= found.length);
+    block.flashblocks = [...found.map((each) => seen.get(each.index) ?? { ...each, at: block.startedAt }), ...late];
     this.changed("flashblock");
   }
 
@@ -167,6 +181,7 @@ export class Network extends EventTarget {
     block.sealedAt = performance.now();
     // A header has no number of transactions, and the last flashblock may be lost.
     if (!header.transactions) this.#countTransactions(block);
+    else if (!block.flashblocks.length) this.#listWhole(block);
     if (!known?.flashblocks.length) {
       this.counted = { gas: 0, transactions: 0 };
       this.#count(block.gasUsed, block.transactions ?? 0);
@@ -183,9 +198,19 @@ export class Network extends EventTarget {
   async #countTransactions(block) {
     const hash = block.hash;
     const count = await this.ask("eth_getBlockTransactionCountByHash", hash).catch(() => null);
-    if (count === null || block.hash !== hash || block.transactions === number(count)) return;
-    block.transactions = number(count);
-    this.changed("sealed");
+    if (count === null || block.hash !== hash) return;
+    if (block.transactions !== number(count)) {
+      const before = block.transactions ?? 0;
+      block.transactions = number(count);
+      if (!block.flashblocks.length) this.transactions = (this.transactions ?? 0) + Math.max(0, block.transactions - before);
+      this.changed("sealed");
+    }
+    if (!block.flashblocks.length) this.#listWhole(block);
+  }
+
+  /** List transactions of a block that came without flashblocks. */
+  #listWhole(block) {
+    listTransactions(this, [block], NEWEST).then(() => this.changed("flashblock")).catch(() => null);
   }
 
   /** Add the growth of a block to this second. */
@@ -195,12 +220,23 @@ export class Network extends EventTarget {
     this.counted = { gas, transactions };
   }
 
+  // Transactions.
+
   #remember(transactions, block) {
-    const index = block.flashblocks.at(-1)?.index;
-    const known = transactions.map(({ hash, from, to, value, type }) =>
-      ({ hash, from, to, value, type, block: block.number, index }));
-    this.recent = [...known.reverse(), ...this.recent].slice(0, RECENT);
+    const index = block.flashblocks.at(-1)?.index, end = block.transactions - transactions.length;
+    this.list(transactions.map(({ hash, from, to, value, type, input }, at) =>
+      ({ hash, from, to, value, type, input, block: block.number, index, at: end + at })));
   }
+
+  /** Add transactions to the list, the last of the chain first. */
+  list(transactions) {
+    const added = new Set(transactions.map((each) => each.hash));
+    this.recent = [...transactions, ...this.recent.filter((each) => !added.has(each.hash))]
+      .sort((a, b) => b.block - a.block || b.at - a.at).slice(0, RECENT);
+  }
+
+  /** The flashblock of a listed transaction; undefined if it is not known. */
+  indexOf = ({ block, at, index }) => index ?? this.blocks.get(block)?.flashblocks.find((each) => each.count > at)?.index;
 
   /** Newest first. */
   lastBlocks(count) {

@@ -6,24 +6,34 @@
 import { el, keyed, say } from "./dom.js";
 import { compact, grouped, plural } from "./format.js";
 
-const BLOCKS = 10, MOST_BARS = 64; // a narrow window shows fewer blocks
+const MOST_BARS = 64;
+const CLIP = 3; // a bar is clipped above this many times the height that 95 % of them have
 
 export function makeTrack(network) {
   const node = el("div", { class: "track", role: "list", "aria-label": `Blocks of ${network.name} on a time line` });
-  return { node, draw: () => draw(node, network) };
+  let blocks = 6;
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    blocks = width < 500 ? 4 : width < 1150 ? 6 : 10;
+    draw(node, network, blocks);
+  }).observe(node);
+  return { node, draw: () => draw(node, network, blocks) };
 }
 
-function draw(node, network) {
-  const blocks = network.lastBlocks(BLOCKS).reverse();
+function draw(node, network, count) {
+  const blocks = network.lastBlocks(count).reverse();
   const usual = Math.max(...blocks.map((block) => (network.isSealed(block.number) ? block.flashblocks.length : 0)), 0);
-  const scale = Math.max(...blocks.flatMap((block) => gains(block).map((each) => each.gas)), 1);
+  const gas = blocks.flatMap((block) => gains(block, usual).map((each) => each.gas)).sort((a, b) => a - b);
+  const most = gas.at(-1) ?? 0, common = gas[Math.ceil(0.95 * gas.length) - 1] ?? 0;
+  const scale = Math.max(1, common ? Math.min(most, CLIP * common) : most);
   keyed(node, blocks, (block) => block.number, (block) => makeSlot(network, block, usual, scale),
     (slot, block) => update(slot, network, block, usual, scale));
 }
 
-/** The additions of each flashblock; a block that arrived whole is one. */
-function gains(block) {
-  if (!block.flashblocks.length) return [{ index: null, transactions: block.transactions, gas: block.gasUsed }];
+/** The additions of each flashblock; of a block that arrived whole, the mean if it had the usual number. */
+function gains(block, usual) {
+  if (!block.flashblocks.length) {
+    return [{ index: null, transactions: block.transactions ?? 0, all: block.gasUsed, gas: block.gasUsed / Math.max(usual, 1) }];
+  }
   const shown = block.flashblocks.slice(0, MOST_BARS);
   return shown.map((each, at) => {
     const before = shown[at - 1], transactions = each.count - (before?.count ?? 0);
@@ -49,7 +59,7 @@ function update(slot, network, block, usual, scale) {
   const sealed = network.isSealed(block.number), [bars, label] = slot.children;
   slot.classList.toggle("sealed", sealed);
   slot.classList.toggle("whole", !block.flashblocks.length);
-  const found = gains(block);
+  const found = gains(block, usual);
   const places = sealed ? found.length : Math.max(usual, found.length);
   const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: at, empty: true });
   // A flashblock may become known late, or replace another one.
@@ -64,7 +74,7 @@ function makeBar(network, block, each, scale) {
   if (each.empty) return el("i", { class: "empty" });
   const when = each.seconds === null || each.seconds === undefined ? "" : ` · after ${each.seconds.toFixed(2)} s`;
   const what = each.index === null ? `block ${grouped(block.number)}` : `flashblock ${each.index}`;
-  const title = `${what} · ${plural(each.transactions, "transaction")} · ${compact(each.gas)} gas${when}`;
+  const title = `${what} · ${plural(each.transactions, "transaction")} · ${compact(each.all ?? each.gas)} gas${when}`;
   const place = each.index === null ? block.number : `${block.number}.${each.index}`;
   const bar = el("a", { title, href: `#/${network.name}/block/${place}`, tabindex: "-1", "aria-label": title }, el("i"));
   size(bar, each, scale);
@@ -73,6 +83,7 @@ function makeBar(network, block, each, scale) {
 
 function size(bar, each, scale) {
   if (each.empty) return;
-  const height = `${Math.max(4, Math.round((100 * each.gas) / scale))}%`;
+  const height = `${Math.min(100, Math.max(4, Math.round((100 * each.gas) / scale)))}%`;
+  bar.classList.toggle("clipped", each.gas > scale);
   if (bar.firstChild.style.height !== height) bar.firstChild.style.setProperty("height", height);
 }

@@ -1,7 +1,7 @@
 // A transaction: its effects, when it was pre-confirmed, its logs, and why it failed.
 
 import { copyable, el, facts, show } from "./dom.js";
-import { bytes, clock, ether, grouped, gwei, hex, number, share, short } from "./format.js";
+import { bytes, clock, ether, grouped, gwei, number, share, short } from "./format.js";
 import { knownCall, knownEvent, revertReason } from "./known.js";
 import { heading, link, missing } from "./sheet.js";
 
@@ -70,10 +70,10 @@ async function preconfirmation(network, transaction, sealed) {
     return marked(network, at, seen.index, `, ${seconds.toFixed(2)} s before its block was sealed`);
   }
   if (seen?.at && !sealed) return marked(network, at, seen.index, ", its block is still open");
-  const counts = await network.flashblockCounts(hex(at)).catch(() => []);
-  const index = counts.findIndex((count) => count > place);
+  const known = await network.flashblocksOf(at).catch(() => []);
+  const index = known.findIndex((each) => each.count > place);
   if (index < 0) return "its flashblocks are not kept any more";
-  return marked(network, at, index, counts.length > 1 ? ` of 0 to ${counts.length - 1}` : "");
+  return marked(network, at, index, known.length > 1 ? `, ${index + 1} of ${known.length}` : "");
 }
 
 const marked = (network, block, index, rest) =>
