@@ -144,6 +144,9 @@ def test_charts_have_a_point_for_each_second(tab: Tab) -> None:
     for kind in ("latency", "rate", "gas", "fee"):
         tab.wait(f"({line.format(kind)} ?? '').split('L').length >= 3", f"three points of {kind}")
     assert "gwei" in tab.text(".chart.fee")
+    # The service's own measurements, not the page's.
+    tab.wait_for_text(".chart.readable", "p99")
+    assert tab.evaluate("document.querySelectorAll('.chart.readable rect').length") > 5
     tab.wait("Number.parseFloat(document.querySelector('.chart.rate b').textContent) > 0", "a rate")
 
 
@@ -158,6 +161,7 @@ def test_a_transaction_is_found_by_its_hash_and_followed_to_its_seal(tab: Tab, d
         assert "test" in text
         assert tab.evaluate("location.hash") == f"#/test/tx/{hash_}"
         tab.wait_for_text("#sheet header", "sealed")
+        assert "Safe" in tab.text("#sheet .life")
         return "before its block was sealed" in tab.text("#sheet .early")
 
     # One in the last flashblock of a block may be shown together with its seal.
@@ -286,6 +290,15 @@ def test_keys_move_open_and_close(tab: Tab) -> None:
     tab.wait_for_text("#unfound", "is needed")
     tab.press("Escape")
     assert tab.evaluate("document.activeElement.id") != "query"
+    assert tab.evaluate("document.querySelector('#unfound').hidden")
+    assert tab.evaluate("document.querySelector('#query').value") == ""
+    search_error = "!document.querySelector('#unfound').hidden"
+    tab.press("/")
+    tab.type("nonsense")
+    tab.press("Enter")
+    tab.wait(search_error, "an error")
+    tab.evaluate("location.hash = '#/main/block/0'")
+    tab.wait(f"!({search_error})", "it is gone on another route")
 
 
 def test_light_and_dark_follow_the_system_until_somebody_chooses(tab: Tab) -> None:
@@ -360,6 +373,8 @@ def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
             f"{rows}[0] > {int(gone['number'], 16)} && {rows}", "the chain continues"
         )
         assert numbers == sorted(set(numbers), reverse=True)
+        assert "2 blocks replaced" in tab.text(".events")
+        assert "reorg" in tab.text(".blocks")
         assert tab.problems == []
 
 
@@ -386,6 +401,26 @@ def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> 
         assert add(4) == taken_back[0]
         tab.wait_for_text(PLACE, taken_back[0])
         tab.wait(f"{OPEN_BARS}.at(-1).endsWith('{taken_back[0]}')", "the others left the time line")
+        assert tab.problems == []
+
+
+def test_a_dropped_transaction_says_so_and_comes_again(browser: Browser) -> None:
+    options = ("--test-listen=", "--mining=manual", "--workers=1")
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
+        tab.wait(f"{LIVE} === 1", "the network is live")
+        dev.main.ask("foreblock_setFlashblockInterval", 0)
+        for value in (1, 2):
+            hash_ = send(dev.main, to="0x" + "ab" * 20, value=hex(value))
+            tab.evaluate(f"location.hash = '#/main/tx/{hash_}'")
+            tab.wait_for_text("#sheet .waiting", "Accepted, waiting for a flashblock")
+            dev.main.ask("foreblock_closeFlashblock")
+            tab.wait_for_text("#sheet .early", "in flashblock")
+        dev.main.ask("foreblock_dropTail")
+        assert "was in flashblock 1.2" in tab.wait_for_text("#sheet .reason", "Dropped")
+        assert "1 flashblock of block 1" in tab.text(".events")
+        assert tab.evaluate("document.querySelector('.bars .dropped') !== null")
+        dev.main.ask("foreblock_closeFlashblock")
+        tab.wait_for_text("#sheet .reason", "included again")
         assert tab.problems == []
 
 

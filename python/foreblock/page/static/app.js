@@ -4,6 +4,7 @@ import { showAccount } from "./account.js";
 import { showBlock } from "./block.js";
 import { makeCallForm } from "./call.js";
 import { listenToKeys } from "./keys.js";
+import { watchLatency } from "./latency.js";
 import { showNetworks } from "./live.js";
 import { Network } from "./network.js";
 import { find } from "./search.js";
@@ -40,6 +41,7 @@ async function start() {
   }
   showNetworks(document.getElementById("networks"), networks);
   for (const network of networks) network.start();
+  watchLatency(new URL("metrics", base), networks);
   await Promise.race(networks.map((network) => new Promise((done) => network.addEventListener("change", done, { once: true }))));
   route();
 }
@@ -50,6 +52,7 @@ const VIEWS = { block: showBlock, tx: showTransaction, address: showAccount };
 
 function route() {
   begun += 1;
+  unfound.hidden = true;
   const [name, kind, id] = decodeURIComponent(location.hash.slice(2)).split("/");
   const network = networks.find((each) => each.name === name) ?? networks[0];
   if (!network || !location.hash.slice(2)) return sheet.close();
@@ -73,9 +76,10 @@ async function search(event) {
     if (mine === begun) location.hash = found;
   } catch (error) {
     if (mine !== begun) return;
+    query.focus();
+    query.select();
     unfound.textContent = error.message;
     unfound.hidden = false;
-    query.focus();
   }
 }
 
@@ -117,6 +121,7 @@ function watchVisibility() {
 
 function close(event) {
   unfound.hidden = true;
+  query.value = "";
   if (document.activeElement === query) query.blur();
   else if (location.hash.slice(2)) location.hash = "#/";
   event?.preventDefault();
@@ -124,7 +129,8 @@ function close(event) {
 
 restoreTheme();
 document.getElementById("search").addEventListener("submit", search);
-query.addEventListener("input", () => (unfound.hidden = true));
+for (const event of ["input", "focus"]) query.addEventListener(event, () => (unfound.hidden = true));
+query.addEventListener("click", () => query.select());
 document.getElementById("theme").addEventListener("click", switchTheme);
 addEventListener("hashchange", route);
 watchVisibility();

@@ -63,6 +63,9 @@ export function clock(timestamp) {
   return new Date(Number(timestamp) * 1000).toISOString().replace("T", " ").replace(".000Z", " UTC");
 }
 
+/** 08:46:54.123, of milliseconds since 1970 */
+export const wallClock = (at) => new Date(at).toTimeString().slice(0, 8) + `.${String(Math.floor(at % 1000)).padStart(3, "0")}`;
+
 /** 1,048,576 bytes */
 export const bytes = (data) => {
   const size = (data.length - 2) / 2;

@@ -2,10 +2,11 @@
 
 import { makeCharts } from "./charts.js";
 import { el, keyed, say, show } from "./dom.js";
-import { compact, duration, ether, grouped, short } from "./format.js";
+import { compact, duration, ether, grouped, short, wallClock } from "./format.js";
+import { makeLatency } from "./latency.js";
 import { makeTrack } from "./track.js";
 
-const BLOCKS = 12, TRANSACTIONS = 12;
+const BLOCKS = 12, TRANSACTIONS = 12, EVENTS = 3;
 const LEAST = 400; // ms between two drawings of the transactions
 const STALE = 4_000; // ms without a flashblock or a block, beyond the time of a block
 const STATES = {
@@ -13,18 +14,21 @@ const STATES = {
 };
 
 export function makeColumn(network) {
-  const track = makeTrack(network), charts = makeCharts(network);
+  const track = makeTrack(network), charts = makeCharts(network), latency = makeLatency();
+  network.latencyChart = latency;
+  charts.node.prepend(latency.node);
   const state = el("span", { class: "state" }), chain = el("span", { class: "chain" });
   const latest = el("a", { class: "place latest", title: "The latest sealed block" });
   const pending = el("a", { class: "place pending", title: "The block in progress and its newest flashblock" });
   const age = el("span", { class: "age", title: "Time since the last flashblock or block" });
   const blocks = el("div", { class: "rows", role: "list" }), transactions = el("div", { class: "rows", role: "list" });
   const none = el("p", { class: "empty" }, "No transactions yet.");
+  const events = el("ol", { class: "events", "aria-label": "Reorganisations and dropped flashblocks", "aria-live": "polite", hidden: true });
   const title = el("h3", {}, "Transactions");
   const listed = el("section", { class: "panel transactions" }, title, transactions, none);
   const node = el("section", { class: "network", "aria-label": `Network ${network.name}`, data: { network: network.name } },
     el("header", {}, el("h2", {}, network.name), chain, state, el("span", { class: "places" }, latest, pending, age)),
-    track.node, charts.node,
+    track.node, events, charts.node,
     el("div", { class: "panels" }, el("section", { class: "panel blocks" }, el("h3", {}, "Blocks"), blocks), listed));
 
   const drawHead = () => {
@@ -48,16 +52,29 @@ export function makeColumn(network) {
     const now = Date.now() / 1000;
     for (const each of blocks.querySelectorAll("[data-time]")) say(each, duration(now - each.dataset.time));
   };
+  const drawEvents = () => {
+    events.hidden = !network.events.length;
+    keyed(events, network.events.slice(0, EVENTS), (each) => each.id, (each) =>
+      el("li", {}, el("span", { class: "badge" }, each.kind), el("a", { href: `#/${network.name}/block/${each.block}` }, each.text), el("time", {}, wallClock(each.at))));
+  };
   const drawBlocks = () => {
     const found = network.lastBlocks(BLOCKS + 1).filter((block) => network.isSealed(block.number)).slice(0, BLOCKS);
     const top = Math.max(...found.map((block) => block.gasUsed), 1);
     keyed(blocks, found, (block) => block.hash, (block) => blockRow(network, block, top),
-      (row, block) => row.querySelector(".meter").style.setProperty("--part", block.gasUsed / top));
+      (row, block) => {
+        say(row.querySelector(".count"), `${grouped(block.transactions ?? 0)} tx`);
+        row.querySelector(".meter").style.setProperty("--part", block.gasUsed / top);
+      });
   };
-  let listedAt = 0;
+  let listedAt = 0, later = 0;
   const drawTransactions = () => {
     // The row under the pointer stays in place.
-    if (transactions.matches(":hover") || performance.now() - listedAt < LEAST) return;
+    if (transactions.matches(":hover")) return;
+    if (performance.now() - listedAt < LEAST) {
+      clearTimeout(later);
+      later = setTimeout(drawTransactions, LEAST);
+      return;
+    }
     listedAt = performance.now();
     none.hidden = network.recent.length > 0;
     say(title, network.pending === null ? "Transactions" : "Pre-confirmed transactions");
@@ -73,6 +90,7 @@ export function makeColumn(network) {
       drawTransactions();
     }
     if (all || sealed) drawBlocks();
+    if (all || due.has("event")) drawEvents();
     if (all || second) charts.draw();
     due.clear();
     drawHead();
@@ -98,9 +116,9 @@ function blockRow(network, block, top) {
   const part = block.gasLimit ? Math.round((100 * block.gasUsed) / block.gasLimit) : 0;
   const bar = el("span", { class: "meter", title: `${part} % of the gas limit`, style: { "--part": block.gasUsed / top } });
   return el("a", { class: "row", role: "listitem", href: `#/${network.name}/block/${block.number}` },
-    el("span", { class: "number" }, grouped(block.number)),
+    el("span", {}, el("span", { class: "number" }, grouped(block.number)), block.replaces ? el("span", { class: "badge", title: "It replaces another block" }, "reorg") : null),
     el("span", { class: "time", data: { time: block.timestamp } }),
-    el("span", { class: "count" }, `${grouped(block.transactions)} tx`),
+    el("span", { class: "count" }, `${grouped(block.transactions ?? 0)} tx`),
     bar,
     el("span", { class: "gas" }, compact(block.gasUsed)));
 }
@@ -119,6 +137,8 @@ function mark(row, network, each) {
   const [place, , way, value] = row.children, index = network.indexOf(each);
   say(place, `${grouped(each.block)}${index === undefined ? "" : `.${index}`}`);
   row.classList.toggle("sealed", network.isSealed(each.block));
+  row.classList.toggle("dropped", each.dropped === true);
+  row.title = each.dropped ? "Dropped: its flashblock or block was replaced" : "";
   if (each.from === undefined) return;
   const to = each.to === null ? "new contract" : short(each.to, 8, 4);
   say(way, each.type === "0x7e" ? `deposit → ${to}` : `${short(each.from, 8, 4)} → ${to}`);

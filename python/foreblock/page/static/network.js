@@ -1,16 +1,18 @@
 // The state of one network: its last blocks, how they grew, and rates over minutes.
 //
 // Everything is bounded, whatever the chain does: blocks, flashblocks of a block, transactions
-// and seconds. Events (`change`) name what to draw again: "state", "flashblock", "sealed", "second".
+// and seconds. Events (`change`) name what to draw again: "state", "flashblock", "sealed", "second",
+// "event".
 // history.js reads the past, following.js receives what comes.
 
 import { Connection, RpcError } from "./connection.js";
 import { follow } from "./following.js";
-import { hex, number } from "./format.js";
+import { grouped, hex, number, plural } from "./format.js";
 import { fillBlocks, fillSeries, listTransactions, requestFlashblocks } from "./history.js";
 
 export const SECONDS = 300;
 const BLOCKS = 300, READ_AT_START = 31, FLASHBLOCKS = 256, RECENT = 24;
+const EVENTS = 20, LIVES = 200;
 const NEWEST = 5; // listed transactions of a block that came as a whole
 
 /** The last values of a quantity, one for each second. */
@@ -38,6 +40,8 @@ export class Network extends EventTarget {
     this.name = name;
     this.connection = new Connection(socket, http, this);
     this.series = { latency: new Series(), rate: new Series(), gas: new Series(), fee: new Series() };
+    this.events = []; // reorganisations and dropped flashblocks, newest first
+    this.lives = new Map(); // what this page saw of transactions, by hash
     this.round = 0; // of connecting: what comes late from an earlier one is dropped
     this.#reset();
   }
@@ -47,6 +51,7 @@ export class Network extends EventTarget {
     this.recent = []; // transactions, newest first
     this.pending = null; // number
     this.latest = null;
+    this.replacedTo = null; // the last block of a chain that was replaced
     this.counted = { gas: 0, transactions: 0 };
   }
 
@@ -150,9 +155,14 @@ export class Network extends EventTarget {
    */
   flashblock(header, steps, newest) {
     const at = number(header.number), now = performance.now();
+    if (at <= this.latest) {
+      this.#checkLatest(header, steps, newest);
+      return;
+    }
     const known = this.blocks.get(at), continues = this.pending === at && known?.parent === header.parentHash;
     const kept = continues ? known.flashblocks.filter((each) => each.index < steps[0].index) : [];
     const isNext = kept.length > 0 && kept.length === known.flashblocks.length;
+    if (continues) this.#dropFlashblocks(known, steps);
     if (!isNext) this.counted = { gas: kept.at(-1)?.gas ?? 0, transactions: kept.at(-1)?.count ?? 0 };
     const block = this.#keep(header, steps.at(-1).count);
     if (!kept.length) Object.assign(block, { startedAt: now, sealedAt: null });
@@ -176,8 +186,12 @@ export class Network extends EventTarget {
   }
 
   sealed(header) {
-    const at = number(header.number), known = this.blocks.get(at);
-    const block = this.#keep(header, header.transactions?.length ?? known?.transactions ?? null);
+    const at = number(header.number), known = this.blocks.get(at), replaces = at <= this.latest && known?.hash !== header.hash;
+    if (replaces) this.#replace(at);
+    else if (known) this.#dropTail(known, number(header.gasUsed));
+    const block = this.#keep(header, header.transactions?.length ?? (replaces ? null : known?.transactions) ?? null);
+    if (replaces) block.flashblocks = [];
+    block.replaces = this.replacedTo !== null && at <= this.replacedTo;
     block.sealedAt = performance.now();
     // A header has no number of transactions, and the last flashblock may be lost.
     if (!header.transactions) this.#countTransactions(block);
@@ -186,13 +200,91 @@ export class Network extends EventTarget {
       this.counted = { gas: 0, transactions: 0 };
       this.#count(block.gasUsed, block.transactions ?? 0);
     }
-    if (at <= this.latest) {
-      // A reorganisation: the blocks above are removed.
-      for (const each of this.blocks.keys()) if (each > at && each !== this.pending) this.blocks.delete(each);
-    }
     this.latest = at;
     this.movedAt = block.sealedAt;
+    this.#findDropped();
     this.changed("sealed");
+  }
+
+  // Blocks and flashblocks that leave the chain.
+
+  #note(kind, block, text) {
+    this.events = [{ id: (this.events[0]?.id ?? 0) + 1, kind, block, text, at: Date.now() }, ...this.events].slice(0, EVENTS);
+    this.changed("event");
+  }
+
+  /** Blocks from `at` on are replaced by others, which follow. */
+  #replace(at) {
+    const count = this.latest - at + 1;
+    this.replacedTo = this.latest;
+    this.#note("reorg", at, `${plural(count, "block")} replaced, from ${grouped(at)} on`);
+    for (const each of this.blocks.keys()) if (each > at && each !== this.pending) this.blocks.delete(each);
+    this.#drop((each) => each.block >= at);
+  }
+
+  /** A flashblock of a sealed block came late, or the block is in progress again. */
+  async #checkLatest(header, steps, newest) {
+    const at = number(header.number), latest = await this.ask("eth_blockNumber").catch(() => null);
+    if (latest === null || number(latest) >= at) return;
+    if (at <= this.latest) this.#rewind(at);
+    this.flashblock(header, steps, newest);
+  }
+
+  /** The chain ends earlier, as after `evm_revert`: a sealed block is in progress again. */
+  #rewind(at) {
+    const count = this.latest - at + 1;
+    this.#note("rewind", at - 1, `${plural(count, "block")} removed, the latest is ${grouped(at - 1)}`);
+    for (const each of this.blocks.keys()) if (each >= at) this.blocks.delete(each);
+    this.latest = at - 1;
+    this.#drop((each) => each.block >= at);
+    this.changed("sealed");
+  }
+
+  /** Flashblocks of a block in progress are replaced by `steps`. */
+  #dropFlashblocks(block, [first]) {
+    // Those that were requested may be announced again.
+    const same = (each) => each.at === null || (each.index === first.index && each.count === first.count && each.gas === first.gas);
+    const lost = block.flashblocks.filter((each) => each.index >= first.index && !same(each));
+    if (lost.length) this.#noteDropped(block, lost);
+  }
+
+  /** A block is sealed with less than its flashblocks had. */
+  #dropTail(block, gasUsed) {
+    const lost = block.flashblocks.filter((each) => each.gas !== null && each.gas > gasUsed && !each.dropped);
+    for (const each of lost) each.dropped = true;
+    if (lost.length) this.#noteDropped(block, lost);
+  }
+
+  #noteDropped(block, lost) {
+    const from = lost[0].index, transactions = lost.at(-1).count - (block.flashblocks.find((each) => each.index === from - 1)?.count ?? 0);
+    this.#note("dropped", block.number, `${plural(lost.length, "flashblock")} of block ${grouped(block.number)} from ${from} on, ${plural(transactions, "transaction")}`);
+    this.#drop((each) => each.block === block.number && (this.indexOf(each) ?? from) >= from);
+  }
+
+  /** Mark listed transactions; those that are found again elsewhere are moved. */
+  #drop(isDropped) {
+    for (const each of this.recent) if (isDropped(each)) each.dropped = true;
+    for (const life of this.lives.values()) if (life.block !== null && !life.dropped && isDropped(life)) life.dropped = `${life.block}.${life.index ?? "?"}`;
+    this.#findDropped();
+  }
+
+  async #findDropped() {
+    const dropped = this.recent.filter((each) => each.dropped);
+    if (!dropped.length) return;
+    const found = await this.askAll(...dropped.map((each) => ["eth_getTransactionByHash", each.hash])).catch(() => []);
+    const again = found.flatMap((each, at) => (each?.blockNumber
+      ? [{ ...dropped[at], dropped: false, index: undefined, block: number(each.blockNumber), at: number(each.transactionIndex) }] : []));
+    this.list(again);
+    this.changed("flashblock");
+  }
+
+  /** What this page saw of a transaction: when it was sent, and where and when it was included. */
+  life(hash) {
+    const known = this.lives.get(hash) ?? { sentAt: null, block: null, index: null, at: null, earlyAt: null, safeAt: null, dropped: null };
+    this.lives.delete(hash);
+    this.lives.set(hash, known);
+    if (this.lives.size > LIVES) this.lives.delete(this.lives.keys().next().value);
+    return known;
   }
 
   async #countTransactions(block) {
@@ -232,7 +324,7 @@ export class Network extends EventTarget {
   list(transactions) {
     const added = new Set(transactions.map((each) => each.hash));
     this.recent = [...transactions, ...this.recent.filter((each) => !added.has(each.hash))]
-      .sort((a, b) => b.block - a.block || b.at - a.at).slice(0, RECENT);
+      .sort((a, b) => (a.dropped ? 1 : 0) - (b.dropped ? 1 : 0) || b.block - a.block || b.at - a.at).slice(0, RECENT);
   }
 
   /** The flashblock of a listed transaction; undefined if it is not known. */

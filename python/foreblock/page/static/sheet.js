@@ -36,7 +36,7 @@ export class CounterFile {
 
   async open(network, render) {
     const shown = this.#begin();
-    let busy = false, again = false, last = 0, place = 0;
+    let busy = false, again = false, last = 0, place = 0, later = 0;
     const draw = async () => {
       if (busy) {
         again = true;
@@ -58,7 +58,13 @@ export class CounterFile {
     this.node.querySelector("h2")?.focus({ preventScroll: true });
     const listen = async ({ detail }) => {
       if (!kept?.live || !kept.events.includes(detail)) return;
-      if (detail === "flashblock" && (performance.now() - last < LEAST || this.#isRead())) return;
+      clearTimeout(later);
+      if (detail === "flashblock" && this.#isRead()) return;
+      const early = LEAST - (performance.now() - last);
+      if (detail === "flashblock" && early > 0) {
+        later = setTimeout(() => shown === this.shown && listen({ detail }), early);
+        return;
+      }
       kept = (await draw()) ?? kept;
       if (again) {
         again = false;

@@ -40,7 +40,7 @@ function gains(block, usual) {
     const known = each.gas !== null && (at === 0 || before.gas !== null);
     // Of flashblocks older than the page only the transactions are known.
     const gas = known ? each.gas - (before?.gas ?? 0) : (block.gasUsed * transactions) / (block.transactions || 1);
-    return { index: each.index, transactions, gas: Math.max(0, gas), at: each.at, seconds: since(block, each) };
+    return { index: each.index, transactions, gas: Math.max(0, gas), at: each.at, seconds: since(block, each), dropped: each.dropped };
   });
 }
 
@@ -59,11 +59,12 @@ function update(slot, network, block, usual, scale) {
   const sealed = network.isSealed(block.number), [bars, label] = slot.children;
   slot.classList.toggle("sealed", sealed);
   slot.classList.toggle("whole", !block.flashblocks.length);
+  slot.classList.toggle("replaces", block.replaces === true);
   const found = gains(block, usual);
   const places = sealed ? found.length : Math.max(usual, found.length);
   const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: at, empty: true });
   // A flashblock may become known late, or replace another one.
-  keyed(bars, shown, (each) => `${each.index} ${each.empty ? "empty" : each.transactions}`,
+  keyed(bars, shown, (each) => `${each.index} ${each.empty ? "empty" : each.transactions} ${each.dropped ? "dropped" : ""}`,
     (each) => makeBar(network, block, each, scale), (bar, each) => size(bar, each, scale));
   label.href = `#/${network.name}/block/${block.number}`;
   say(label.firstChild, grouped(block.number));
@@ -74,9 +75,9 @@ function makeBar(network, block, each, scale) {
   if (each.empty) return el("i", { class: "empty" });
   const when = each.seconds === null || each.seconds === undefined ? "" : ` · after ${each.seconds.toFixed(2)} s`;
   const what = each.index === null ? `block ${grouped(block.number)}` : `flashblock ${each.index}`;
-  const title = `${what} · ${plural(each.transactions, "transaction")} · ${compact(each.all ?? each.gas)} gas${when}`;
+  const title = `${each.dropped ? "dropped " : ""}${what} · ${plural(each.transactions, "transaction")} · ${compact(each.all ?? each.gas)} gas${when}`;
   const place = each.index === null ? block.number : `${block.number}.${each.index}`;
-  const bar = el("a", { title, href: `#/${network.name}/block/${place}`, tabindex: "-1", "aria-label": title }, el("i"));
+  const bar = el("a", { class: each.dropped ? "dropped" : null, title, href: `#/${network.name}/block/${place}`, tabindex: "-1", "aria-label": title }, el("i"));
   size(bar, each, scale);
   return bar;
 }

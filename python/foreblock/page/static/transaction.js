@@ -1,7 +1,7 @@
 // A transaction: its effects, when it was pre-confirmed, its logs, and why it failed.
 
 import { copyable, el, facts, show } from "./dom.js";
-import { bytes, clock, ether, grouped, gwei, number, share, short } from "./format.js";
+import { bytes, clock, ether, grouped, gwei, number, share, short, wallClock } from "./format.js";
 import { knownCall, knownEvent, revertReason } from "./known.js";
 import { heading, link, missing } from "./sheet.js";
 
@@ -9,26 +9,43 @@ const TYPES = { "0x0": "legacy", "0x1": "access list", "0x2": "dynamic fee", "0x
 const MOST_LOGS = 100;
 
 export async function showTransaction(sheet, network, hash, networks = []) {
-  const [transaction, receipt, latest] = await network.askAll(
+  const [transaction, receipt, latest, safe, status] = await network.askAll(
     ["eth_getTransactionByHash", hash], ["eth_getTransactionReceipt", hash], ["eth_blockNumber"],
+    ["eth_getBlockByNumber", "safe", false], ["base_transactionStatus", hash],
   );
+  const life = network.life(hash), safeNumber = safe?.number ? number(safe.number) : null;
   const title = `Transaction ${short(hash, 10, 4)}`;
   if (!transaction || transaction instanceof Error) {
     const other = await holder(networks.filter((each) => each !== network), hash);
     if (other) location.replace(`#/${other.name}/tx/${hash}`);
-    return missing(sheet, title, network, "No block and no flashblock has this transaction.", true);
+    const accepted = status?.status === "Known";
+    if (life.block !== null) life.dropped ??= `${life.block}.${life.index ?? "?"}`;
+    if (!life.dropped && !accepted) return missing(sheet, title, network, "No block and no flashblock has this transaction.", true);
+    const why = life.dropped ? `Dropped: it was in flashblock ${life.dropped}, which is no longer part of the chain.` : "";
+    show(sheet, heading(title, network, life.dropped ? ["failed", "dropped"] : ["pending", "accepted"]),
+      why ? el("p", { class: "reason", role: "status" }, why) : null,
+      accepted ? el("p", { class: "waiting", role: "status" }, "Accepted, waiting for a flashblock.") : el("p", { class: "empty" }, "It is not in the pool either."),
+      lifecycle(network, life, null, null, null, false, safeNumber),
+      facts(["Hash", copyable(hash, short(hash, 22, 8))]));
+    return { live: true, events: ["flashblock", "sealed", "state"] };
   }
   const at = number(transaction.blockNumber), sealed = at !== null && at <= Number(latest);
   const failed = receipt?.status === "0x0";
   const reason = failed ? await failure(network, hash) : null;
-  const early = receipt ? await preconfirmation(network, transaction, sealed) : "waits in the pool";
+  const early = at === null ? null : await preconfirmation(network, at, number(transaction.transactionIndex));
+  if (at !== null) {
+    life.earlyAt ??= early?.at ?? null;
+    Object.assign(life, { block: at, index: early?.index ?? null, at: number(transaction.transactionIndex) });
+  }
+  const isSafe = sealed && safeNumber !== null && at <= safeNumber;
   const fee = receipt ? BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice ?? 0) : null;
   show(sheet,
     heading(title, network, failed ? ["failed", "failed"] : sealed ? ["sealed", "sealed"] : ["pending", receipt ? "pre-confirmed" : "waiting"]),
+    life.dropped && life.dropped !== `${at}.${early?.index}` ? el("p", { class: "reason", role: "status" }, `It was dropped from ${life.dropped}, and included again.`) : null,
+    lifecycle(network, life, early, at, number(transaction.blockTimestamp), sealed, safeNumber),
     failed ? el("p", { class: "reason", role: "status" }, el("b", {}, "Reverted: "), reason) : null,
     facts(
       ["Hash", copyable(hash, short(hash, 22, 8))],
-      ["Pre-confirmed", early],
       ["Block", at === null ? "" : el("span", {}, link(network, "block", at, grouped(at)), ` at index ${number(transaction.transactionIndex)}, ${clock(transaction.blockTimestamp ?? 0)}`)],
       ["From", link(network, "address", transaction.from, transaction.from)],
       ["To", transaction.to ? link(network, "address", transaction.to, transaction.to) : receipt?.contractAddress ? el("span", {}, "new contract ", link(network, "address", receipt.contractAddress, receipt.contractAddress)) : "new contract"],
@@ -40,7 +57,7 @@ export async function showTransaction(sheet, network, hash, networks = []) {
     input(transaction),
     receipt ? logs(network, receipt.logs) : null,
   );
-  return { live: !sealed, events: ["flashblock", "sealed", "state"] };
+  return { live: !isSafe, events: ["flashblock", "sealed", "state"] };
 }
 
 /** The network that has a transaction, which need not be the selected one. */
@@ -60,24 +77,32 @@ async function failure(network, hash) {
   return !trace?.error || trace.error === "execution reverted" ? "without a reason" : trace.error;
 }
 
-/** Which flashblock had it first, and how long before the seal, as seen by this page. */
-async function preconfirmation(network, transaction, sealed) {
-  const at = number(transaction.blockNumber), place = number(transaction.transactionIndex);
-  const block = network.blocks.get(at);
-  const seen = block?.flashblocks.find((each) => each.count > place);
-  if (seen?.at && block.sealedAt) {
-    const seconds = (block.sealedAt - seen.at) / 1000;
-    return marked(network, at, seen.index, `, ${seconds.toFixed(2)} s before its block was sealed`);
-  }
-  if (seen?.at && !sealed) return marked(network, at, seen.index, ", its block is still open");
-  const known = await network.flashblocksOf(at).catch(() => []);
-  const index = known.findIndex((each) => each.count > place);
-  if (index < 0) return "its flashblocks are not kept any more";
-  return marked(network, at, index, known.length > 1 ? `, ${index + 1} of ${known.length}` : "");
+/** The flashblock that had it first, as { index, of, at }; at is when this page saw it. */
+async function preconfirmation(network, block, place) {
+  const known = await network.flashblocksOf(block).catch(() => []);
+  const found = known.find((each) => each.count > place && !each.dropped);
+  return found ? { index: found.index, of: known.length, at: found.at && performance.timeOrigin + found.at } : null;
 }
 
-const marked = (network, block, index, rest) =>
-  el("span", { class: "early" }, "in flashblock ", link(network, "block", `${block}.${index}`, `${grouped(block)}.${index}`), rest);
+/** Sent, flashblock, sealed, safe: where a transaction is, and when this page saw it there. */
+function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
+  const step = (name, state, what, time, since) => el("li", { class: state, "aria-current": state === "now" ? "step" : null },
+    el("b", {}, name), el("span", {}, what),
+    time ? el("small", {}, wallClock(time), since ? ` · +${((time - since) / 1000).toFixed(2)} s` : "") : null);
+  const before = life.sentAt ?? early?.at;
+  const sealedAt = network.blocks.get(at)?.sealedAt, sealed = isSealed && sealedAt ? performance.timeOrigin + sealedAt : null;
+  const isSafe = isSealed && safe !== null && at <= safe;
+  if (isSafe && life.unsafe) life.safeAt ??= Date.now();
+  life.unsafe = !isSafe;
+  const gained = early?.at && sealed ? el("em", {}, `${((sealed - early.at) / 1000).toFixed(2)} s before its block was sealed`) : null;
+  const place = early ? el("span", { class: "early" }, "in flashblock ", link(network, "block", `${at}.${early.index}`, `${grouped(at)}.${early.index}`), early.of > 1 ? `, ${early.index + 1} of ${early.of}` : "", gained ? el("br") : "", gained)
+    : at === null ? "waiting" : isSealed ? "not kept" : "";
+  return el("ol", { class: "life", "aria-label": "Life of the transaction" },
+    step("Sent", at === null ? "now" : "done", life.sentAt ? "from this page" : at === null ? "accepted" : "not from this page", life.sentAt),
+    step("Pre-confirmed", at === null ? "todo" : isSealed ? "done" : "now", place, early?.at, life.sentAt),
+    step("Sealed", isSafe ? "done" : isSealed ? "now" : "todo", at === null ? "" : link(network, "block", at, grouped(at)), isSealed ? sealed ?? (sealedTime ? sealedTime * 1000 : null) : null, sealed ? before : null),
+    step("Safe", isSafe ? "now" : "todo", isSafe ? "" : safe === null || at === null ? "" : `safe is ${grouped(safe)}`, life.safeAt, life.safeAt ? before : null));
+}
 
 function input(transaction) {
   if (transaction.input === "0x") return null;
