@@ -24,7 +24,7 @@ from support.servers.waiting import PATIENCE
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^--> (.*)\n<-- (.*)$", TEXT, re.MULTILINE)
-CURL = ["curl", "-s", "http://127.0.0.1:8545", "-H", "Content-Type: application/json", "-d"]
+CURL = ["curl", "-s", "http://127.0.0.1:18545", "-H", "Content-Type: application/json", "-d"]
 for command, shown in re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", README):
     *start, body = shlex.split(command)
     assert start == CURL
