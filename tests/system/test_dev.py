@@ -28,6 +28,7 @@ from support.servers.dev_processes import (
 from support.servers.waiting import PATIENCE, until
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
+TROUBLES = (CHECKOUT / "docs" / "troubleshooting.md").read_text("utf-8")
 START = (CHECKOUT / "docs" / "index.md").read_text("utf-8")
 EXAMPLES = [
     example
@@ -138,6 +139,43 @@ def test_what_it_prints_at_its_start_is_shown_as_it_is(dev: Dev) -> None:
     here, spaces = re.compile(r"127\.0\.0\.1:\d+"), re.compile(" +")
     wanted, found = (spaces.sub(" ", here.sub("HERE", each)) for each in (shown[1], said))
     assert wanted in found
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_service(dev: Dev) -> None:
+    sections = re.findall(r"^### (.*)\n\n(.*)\n(.*)\n", TROUBLES, re.MULTILINE)
+    for _, cause, fix in sections:
+        assert (cause.split()[0], fix.split()[0]) == ("**Cause:**", "**Fix:**")
+    url, account = dev.main.url, "0x" + "dd" * 20
+    sender = "0x" + dev_accounts(TEST_MNEMONIC, 4)[3].address.hex()
+    payment = {"from": sender, "to": account, "nonce": "0x0"}
+    sent = dev.main.ask("eth_sendTransaction", payment)
+    until(lambda: dev.main.ask("eth_getTransactionReceipt", sent), "it is pre-confirmed")
+
+    def refusal(method: str, *params: object, **headers: str) -> str:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        given = {"Content-Type": "application/json"} | {
+            k.capitalize(): v for k, v in headers.items()
+        }
+        return exchange(url, "/", json.dumps(body), given).text
+
+    said = [
+        refusal("eth_sendTransaction", payment),
+        refusal("eth_getBalance", account, "0xffffff"),
+        refusal("eth_getBalance", account, {"blockHash": "0x" + "77" * 32}),
+        refusal("eth_call", {"data": "0x00"}, "pending"),
+        refusal("eth_chainId", host="my.name"),
+        exchange(url, "/", "{}", {"Content-Type": "text/plain"}).text,
+        run("follow", "base", "--upstream", "http://127.0.0.1:1").stderr,
+        run("dev", "--like", "anvil", "--fork-url", "http://127.0.0.1:1").stderr,
+        (CHECKOUT / "docs" / "errors.md").read_text("utf-8"),
+        (CHECKOUT / "docs" / "cli.md").read_text("utf-8"),
+    ]
+    headings = " ".join(heading for heading, _, _ in sections if "cast:" not in heading)
+    quoted = [text for text in re.findall(r"`([^`]+)`", headings) if " " in text or "$" in text]
+    assert len(quoted) > 12
+    for text in quoted:
+        stable = re.split(r"\d|:? …|anvil_mine", text)
+        assert any(all(part in each for part in stable) for each in said), text
 
 
 def get(network: Network, path: str, accept: str = "*/*") -> HttpReply:
