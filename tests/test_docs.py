@@ -188,3 +188,16 @@ def test_prose_has_one_sentence_per_line(checkout: Path) -> None:
         for line in text.splitlines():
             if line and line[0].isalpha():
                 assert line[-1] in ".:;,?", f"{path.name}: {line}"
+
+
+def test_what_the_comparison_says_is_lacking_is_lacking(checkout: Path) -> None:
+    text = (checkout / "docs" / "comparison.md").read_text("utf-8")
+    lacking = text.partition("## What foreblock lacks")[2]
+    served = make_table(Settings(), scheduler(1)).functions
+    prefixes = ["engine_", *re.findall(r"`(\w+_)`", lacking)]
+    assert len(prefixes) == 4
+    assert not [name for name in served if name.startswith(tuple(prefixes))]
+    assert not any(each.name.startswith("fork_") for each in declared(EverySetting))
+    for page in (text, (checkout / "README.md").read_text("utf-8")):
+        (forking,) = re.findall(r"^\| fork a public chain \| ([^|]+) \|", page, re.MULTILINE)
+        assert forking.strip("*").startswith("no")
