@@ -82,7 +82,7 @@ def test_block_for_people(url: str) -> None:
         "miner      " + ADDRESS,
         "state      0x" + "03" * 32,
         "size       1,024 bytes",
-        "contents   1 transactions",
+        "contents   1 transaction",
         "         0 0x" + "04" * 32,
     ]
 

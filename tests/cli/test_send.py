@@ -167,3 +167,14 @@ def test_bad_address_is_named(url: str) -> None:
     done = run(url, "--to", "0x12")
     assert done.exit_code == 1
     assert done.output.startswith("foreblock: address '0x12': ")
+
+
+def test_a_wrong_checksum_is_warned_of(toy: Toy, url: str) -> None:
+    right = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    for to in (right, right.lower(), "0x" + right[2:].upper()):
+        assert run(url, "--to", to).stderr == ""
+    wrong = right.replace("f39F", "F39F")
+    done = run(url, "--to", wrong)
+    assert done.exit_code == 0
+    assert done.stderr == f"warning: {wrong} has a wrong checksum: is it mistyped?\n"
+    assert toy.taken[-1].to == bytes.fromhex(right[2:])

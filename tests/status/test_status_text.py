@@ -122,7 +122,7 @@ def test_a_network_shows_its_chain_before_its_source() -> None:
         "states: from block 0 on",
         "logs: 5 blocks to index",
         "addresses: 4 blocks to index",
-        "maintenance: 2 blocks to fold, 1 items to clear",
+        "maintenance: 2 blocks to fold, 1 item to clear",
         "state edits: from block 6 on; followers need accept_state_edits for them",
         "source: as it was 0.3 s ago",
         "log: epoch 3, sequence 8812, commit 9120, 0.00 s behind, writer reachable",

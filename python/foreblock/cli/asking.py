@@ -10,7 +10,8 @@ import click
 
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
-from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
+from foreblock.ledger.rules.transaction_rules import checksum_address
+from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
 from foreblock.settings.declare import did_you_mean
 from foreblock.types import revert_reason
 from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint, shown_snapshot
@@ -126,6 +127,16 @@ def checked(parse: Callable[[object], Value], text: object, what: str) -> Value:
         return parse(text)
     except ValueError as failure:
         raise InvalidArgument(f"{what} {text!r}: {failure}") from failure
+
+
+def checked_address(text: str, what: str = "address") -> bytes:
+    """Parse an address. Raises `InvalidArgument`; warns if its letters are not its checksum."""
+    found = checked(parse_address, text, what)
+    digits = text[2:]
+    is_mixed = digits not in (digits.lower(), digits.upper())
+    if is_mixed and checksum_address(found)[2:] != digits:
+        click.echo(f"warning: {text} has a wrong checksum: is it mistyped?", err=True)
+    return found
 
 
 def date(seconds: int) -> str:

@@ -18,6 +18,7 @@ from foreblock.cli.asking import (
     asking,
     block_parameter,
     checked,
+    checked_address,
     connected,
     date,
     decimal,
@@ -28,10 +29,10 @@ from foreblock.errors import NotAnAnswer
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
-    parse_address,
     parse_data,
     parse_quantity,
 )
+from foreblock.status.status_text import counted
 from foreblock.types import decode_output, encode_call
 
 BLOCK_HELP: Final = f"Number, hash or tag: {', '.join(TAGS)}."
@@ -80,7 +81,7 @@ def balance(*, address: str, block: str | None, url: str, as_json: bool) -> None
     By default BLOCK is pending of foreblock, and latest of other servers.
     """
     with connected(url) as endpoint:
-        checked(parse_address, address, "address")
+        checked_address(address)
         parameter = block_parameter(block)
         found = ask_at(endpoint, "eth_getBalance", lambda at: [address, at], parameter)
         wei = _quantity(url, found)
@@ -195,10 +196,10 @@ def _value(value: object) -> str:
 
 
 def _message(to: str, sender: str | None, data: str | None) -> dict[str, str]:
-    checked(parse_address, to, "address")
+    checked_address(to)
     message = {"to": to}
     if sender is not None:
-        checked(parse_address, sender, "address")
+        checked_address(sender)
         message["from"] = sender
     if data is not None:
         message["data"] = data
@@ -226,7 +227,7 @@ def _print_block(found: dict[str, Any]) -> None:
         "miner": found.get("miner"),
         "state": found.get("stateRoot"),
         "size": None if number("size") is None else f"{number('size'):,} bytes",
-        "contents": f"{len(found.get('transactions', []))} transactions",
+        "contents": counted(len(found.get("transactions", [])), "transaction"),
     }
     for name, value in rows.items():
         if value is not None:

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.asking import URL_OPTION, amount, checked, connected
+from foreblock.cli.asking import URL_OPTION, amount, checked, checked_address, connected
 from foreblock.cli.verb import in_section, json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
-    parse_address,
     parse_data,
     parse_quantity,
 )
@@ -92,7 +91,7 @@ def send(  # noqa: PLR0913, one per option
         raise click.UsageError("give either --to or --create")
     with connected(url) as endpoint:
         secret = _secret(key, mnemonic, account)
-        recipient = None if to is None else checked(parse_address, to, "address")
+        recipient = None if to is None else checked_address(to)
         raw = _signed(endpoint, recipient, value, checked(parse_data, data, "data"), gas, secret)
         sent = _send(endpoint, raw, timeout)
         if as_json:

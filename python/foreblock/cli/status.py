@@ -17,7 +17,7 @@ from foreblock.cli.instance import FoundNetwork, Instance, Reading, SeenBlock, r
 from foreblock.cli.verb import argument, json_option, size, stop, verb
 from foreblock.cli.watch.screen import EARLY, SEALED, amount
 from foreblock.errors import ForeblockError
-from foreblock.status.status_text import details
+from foreblock.status.status_text import counted, details
 from foreblock.upstream.rpc_client import DEFAULT_URL
 
 SHOWN: Final = ("log", "feed", "canonical", "following", "maintenance", "logs")  # details
@@ -39,12 +39,8 @@ def _instance(found: Instance) -> Text:
         text.append(f"  up {age(found.uptime)}", style="dim")
     connections = found.samples.value("foreblock_connections")
     if connections is not None:
-        text.append(f"  {_counted(int(connections), 'connection')}", style="dim")
+        text.append(f"  {counted(int(connections), 'connection')}", style="dim")
     return text
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _panel(network: FoundNetwork, found: Instance) -> Panel:
@@ -68,7 +64,7 @@ def _lines(network: FoundNetwork, found: Instance) -> list[tuple[str, Renderable
     chain = [] if network.chain_id is None else [f"id {network.chain_id}"]
     chain += [] if status is None else [f"source {status.kind}"]
     chain += [] if reading is None or reading.commit is None else [f"commit {reading.commit}"]
-    chain += [] if network.peers is None else [_counted(network.peers, "peer")]
+    chain += [] if network.peers is None else [counted(network.peers, "peer")]
     if chain:
         lines.append(("chain", ", ".join(chain)))
     if reading is not None:
@@ -101,18 +97,19 @@ def _block(block: SeenBlock, position: str, seconds: float | None, style: str) -
     old = f", {age(seconds)} old" if seconds is not None else ""
     return Text.assemble(
         (position, style),
-        f"{old}, {_counted(block.transactions, 'transaction')}, {amount(block.gas_used)} gas  ",
+        f"{old}, {counted(block.transactions, 'transaction')}, {amount(block.gas_used)} gas  ",
         (block.hash[:18], "dim"),
     )
 
 
 def _use(network: FoundNetwork, found: Instance) -> str:
-    counted = {
-        "requests": found.sample(network, "requests_total"),
-        "subscriptions": found.sample(network, "subscriptions"),
-        "transactions in the pool": found.sample(network, "pool_transactions"),
-    }
-    return ", ".join(f"{count:,} {what}" for what, count in counted.items() if count is not None)
+    samples = (
+        ("requests_total", "request", ""),
+        ("subscriptions", "subscription", ""),
+        ("pool_transactions", "transaction", " in the pool"),
+    )
+    found_ = [(found.sample(network, name), noun, where) for name, noun, where in samples]
+    return ", ".join(counted(it, noun) + where for it, noun, where in found_ if it is not None)
 
 
 def _store(network: FoundNetwork, found: Instance) -> str:

@@ -26,6 +26,7 @@ from foreblock.upstream.rpc_client import Endpoint
 
 METHOD_NOT_FOUND: Final = -32601
 NOT_YET: Final = "not available yet"
+READ_ONLY: Final = "sequencer not available"  # of a service that only reads, as that of our own
 
 
 class Verdict(Enum):
@@ -99,7 +100,7 @@ def judge(
 def _not_served(reply: object) -> bool:
     match reply:
         case {"error": {"code": int(code), "message": str(message)}}:
-            return code == METHOD_NOT_FOUND or NOT_YET in message
+            return code == METHOD_NOT_FOUND or NOT_YET in message or message == READ_ONLY
         case _:
             return False
 
@@ -137,6 +138,7 @@ REASONS: Final = (
     ("testing_", "a block builder's private method"),
     ("admin_", "about peers, and there is no peer-to-peer network here"),
     ("miner_", "about mining, and nothing is mined here"),
+    ("eth_sendRaw", "a service over an imported chain only reads"),
 )
 
 

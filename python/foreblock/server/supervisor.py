@@ -27,6 +27,7 @@ from foreblock.server.sockets import refuse_new
 
 WAITS: Final = Waits(shortest=0.1, longest=5.0)  # before a restart
 STARTING: Final = 6  # the time for a restart, as a multiple of the timeout
+TELL_SECONDS: Final = 1.0  # after a signal to stop
 KILL_MARGIN: Final = 1.0  # seconds beyond the grace before a kill
 
 log = structlog.get_logger()
@@ -181,10 +182,17 @@ class Supervisor:
             _kill(self.running())
             return
         self._stopping.set()
+        asyncio.get_running_loop().call_later(TELL_SECONDS, self._tell)
         for slot in self._workers:
             for sock in slot.sockets:
                 refuse_new(sock)
         self._stop(workers=True)
+
+    def _tell(self) -> None:
+        """Say what takes long, such as the open connections of a browser."""
+        if left := self.running():
+            why = "connections are being closed; a second signal stops at once"
+            log.info("still_stopping", processes=len(left), seconds=self._patience, why=why)
 
     def _retire_writer(self) -> None:
         """Stop the writer after its current commit."""

@@ -71,6 +71,11 @@ def problems(status: NetworkStatus) -> list[str]:
     return found
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words, such as `1 block` and `2,000 blocks`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 # --- The chain -----------------------------------------------------------------------------
 
 
@@ -93,11 +98,12 @@ def _chain(chain: ChainStatus, *, moves: bool) -> Iterator[Detail]:
         end = chain.rules_end
         yield "rules", f"not known since block {end.block} ({end.why}); no calls, no pending"
     yield "states", f"from block {chain.earliest_state} on"
-    yield "logs", f"{chain.logs_to_index} blocks to index"
+    yield "logs", f"{counted(chain.logs_to_index, 'block')} to index"
     if chain.addresses_to_index is not None:
-        yield "addresses", f"{chain.addresses_to_index} blocks to index"
+        yield "addresses", f"{counted(chain.addresses_to_index, 'block')} to index"
     if moves:
-        backlog = f"{chain.to_fold} blocks to fold, {chain.to_clear} items to clear"
+        backlog = f"{counted(chain.to_fold, 'block')} to fold, "
+        backlog += f"{counted(chain.to_clear, 'item')} to clear"
         yield "maintenance", backlog if chain.to_fold or chain.to_clear else "up to date"
     if chain.first_edit is not None:
         needed = "followers need accept_state_edits for them"

@@ -47,7 +47,7 @@ def test_a_chain_that_does_not_move_is_always_ready(chain: PreconfirmingChain) -
     assert "latest: block 0" in facts
     assert "nothing is written to this chain" in facts
     assert "states: from block 0 on" in facts
-    assert "logs: 1 blocks to index" in facts
+    assert "logs: 1 block to index" in facts
     assert "maintenance" not in facts
 
 

@@ -243,7 +243,7 @@ def test_a_writer_indexes_behind_the_head_and_says_how_far_it_is(tmp_path: Path)
     def indexed() -> bool:
         while chain.writer.follow_up():
             pass
-        return "addresses: 1 blocks to index" in facts(chain)
+        return "addresses: 1 block to index" in facts(chain)
 
     assert "addresses: 7 blocks to index" in facts(chain)
     until(indexed, "all sections are written")
