@@ -15,11 +15,27 @@ import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 from foreblock.cli.verb import FILE as EXISTING_FILE
-from foreblock.cli.verb import Decorator, argument, failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import (
+    OUTPUT,
+    Decorator,
+    argument,
+    failing_in_one_line,
+    json_option,
+    option,
+    verb,
+)
 from foreblock.secret_urls import redact_urls
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.declare import Declared, build, declared, flat
-from foreblock.settings.loading import FILE, NO_DEFAULTS, Loaded, S, load, unknown_variables
+from foreblock.settings.loading import (
+    DEFAULT,
+    FILE,
+    NO_DEFAULTS,
+    Loaded,
+    S,
+    load,
+    unknown_variables,
+)
 
 PROGRAM = "foreblock"
 # Addresses, and how far each is from the port of the first.
@@ -126,17 +142,18 @@ def at_port(found: Loaded[S], port: int | None) -> S:
     return build(type(found.settings), values)
 
 
-EVERYDAY: Final = ("config_file", "as_json")  # in the short help
+EVERYDAY: Final = ("config_file", "changed", "as_json")  # in the short help
 EXAMPLES: Final = (
-    "foreblock config",
+    "foreblock config --changed",
     "foreblock config --config /etc/foreblock/foreblock.toml --json",
 )
 
 
 @verb(everyday=EVERYDAY, examples=EXAMPLES)
 @settings_options(EverySetting)
+@option("--changed", is_flag=True, help="Only settings that are not defaults.", section=OUTPUT)
 @json_option()
-def config(given: CommandLine, *, as_json: bool) -> None:
+def config(given: CommandLine, *, changed: bool, as_json: bool) -> None:
     """Print the effective settings and where each comes from.
 
     Takes the options of `foreblock dev` and `foreblock serve`, and prints the settings that they
@@ -144,14 +161,17 @@ def config(given: CommandLine, *, as_json: bool) -> None:
     """
     with failing_in_one_line():
         settings, origins = loaded(given, EverySetting)
-    values = flat(settings)
+    every = flat(settings)
+    values = {
+        name: value for name, value in every.items() if not changed or origins[name] != DEFAULT
+    }
     if as_json:
         rows = {name: {"value": value, "from": origins[name]} for name, value in values.items()}
         click.echo(redact_urls(json.dumps(rows)))
         return
-    name_width = max(map(len, values))
+    name_width = max(map(len, values), default=0)
     shown = {name: redact_urls(json.dumps(value)) for name, value in values.items()}
-    value_width = max(map(len, shown.values()))
+    value_width = max(map(len, shown.values()), default=0)
     for name, text in shown.items():
         click.echo(f"{name:<{name_width}}  {text:<{value_width}}  {origins[name]}")
 

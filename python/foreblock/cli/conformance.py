@@ -122,9 +122,9 @@ def _print(console: Console, summary: Summary) -> None:
     for method in summary.methods:
         table.add_row(method, *(str(summary.count(each, method) or "·") for each in Verdict))
     table.add_row("all", *(str(summary.count(each)) for each in Verdict))
-    console.print(table)
     for line in _details(summary):
         console.print(line, highlight=False, markup=False)
+    console.print(table)  # with the total, which stays in view
 
 
 def _details(summary: Summary) -> Iterator[str]:

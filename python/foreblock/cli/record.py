@@ -39,6 +39,7 @@ from foreblock.recording.offline_node import OfflineNode
 from foreblock.secret_urls import redact_urls
 from foreblock.server import sockets
 from foreblock.service.log_output import configure
+from foreblock.status.status_text import counted
 
 SHOWN_EVERY: Final = 0.2  # seconds
 LINE_SECONDS: Final = 10.0
@@ -88,7 +89,7 @@ def record(  # noqa: PLR0913, keywords
         recorder = asyncio.run(_record(url, opened, messages, seconds))
         if not recorder.messages:
             raise Unreachable(redact_urls(url), recorder.client.last_error or "no message")
-    click.echo(f"{recorder.messages} messages, {recorder.bytes:,} bytes, in {file}")
+    click.echo(f"{counted(recorder.messages, 'message')}, {recorder.bytes:,} bytes, in {file}")
     if recorder.unreadable:
         click.echo(f"{recorder.unreadable} of them cannot be read as flashblocks", err=True)
     if with_state is not None and chain is not None and upstream is not None:

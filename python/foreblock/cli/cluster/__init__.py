@@ -227,7 +227,7 @@ def suggestions(front: str, plan: ClusterPlan, writer: int, server: int) -> Text
         f"""
 watch all networks   foreblock watch {urls}
 show the log         foreblock log show --log {plan.log}
-send a transaction   foreblock send --url http://{front} --help
+send a transaction   foreblock send --url http://{front} --to 0x{"aa" * 20} --value 1ether
 kill the writer      kill -9 -- -{writer}
 kill a NATS server   kill -9 {server}
 follow their output  tail -F {folder}/*/{OUTPUT}
