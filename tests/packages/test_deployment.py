@@ -10,9 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from foreblock.cli import main
 from foreblock.settings import EverySetting
 from foreblock.settings.declare import declared
+from support.each_case import each_case
 
 # of the unit, in tenths, as computed by systemd-analyze; 100 is a service without rules
 EXPOSURE = 15
@@ -70,6 +73,40 @@ def test_systemd_calls_the_unit_hardened(unit: Path) -> None:
     accepted(
         analyze, "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit)
     )
+
+
+def of_unit(checkout: Path, name: str) -> str:
+    """The value of a setting of the unit."""
+    text = (checkout / "deploy" / "foreblock.service").read_text("utf-8")
+    (found,) = re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
+    return str(found)
+
+
+BAD_CONFIGURATIONS = {
+    "no TOML": "listen = ",
+    "an unknown setting": 'listne = "127.0.0.1:0"',
+    "a value of another type": 'workers = "many"',
+    "a value out of range": "body_limit = -1",
+    "an unknown source": 'source = "elsewhere"',
+}
+
+
+@each_case("case", BAD_CONFIGURATIONS)
+def test_a_bad_configuration_is_not_restarted(checkout: Path, tmp_path: Path, case: str) -> None:
+    command = of_unit(checkout, "ExecStart").split()[1:-1]
+    file = tmp_path / "foreblock.toml"
+    file.write_text(BAD_CONFIGURATIONS[case], "utf-8")
+    done = CliRunner().invoke(main, [*command, str(file)], env={"FOREBLOCK_DATA": str(tmp_path)})
+    assert str(done.exit_code) in of_unit(checkout, "RestartPreventExitStatus").split(), done.output
+    assert done.stderr.startswith(("foreblock: ", "Usage: "))
+
+
+def test_other_failures_are_given_up(checkout: Path) -> None:
+    """Starts that fail within a second reach the limit within its interval."""
+    assert of_unit(checkout, "Restart") == "on-failure"
+    pause = float(of_unit(checkout, "RestartSec").removesuffix("s"))
+    interval = 60 * float(of_unit(checkout, "StartLimitIntervalSec").removesuffix("min"))
+    assert int(of_unit(checkout, "StartLimitBurst")) * (pause + 1) < interval
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "compose.yml", "foreblock.service"])

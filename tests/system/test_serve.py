@@ -22,10 +22,35 @@ CLIENTS = 8
 
 
 @pytest.fixture(scope="module")
-def lasting() -> Iterator[Service]:
-    """A service with one worker that no test stops."""
+def systemd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket]:
+    """The socket to which a service reports its state, as systemd has it."""
+    path = tmp_path_factory.mktemp("systemd") / "notify"
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        sock.bind(str(path))
+        sock.settimeout(PATIENCE)
+        patch.setenv("NOTIFY_SOCKET", str(path))
+        patch.setenv("WATCHDOG_USEC", "1000000")
+        yield sock
+
+
+@pytest.fixture(scope="module")
+def lasting(systemd: socket.socket) -> Iterator[Service]:
+    """A service with one worker that no test stops, started by `systemd`."""
+    assert systemd.fileno() >= 0
     with serving("workers=1") as running:
         yield running
+
+
+def test_systemd_is_told_that_it_serves_and_then_that_it_runs(
+    systemd: socket.socket, lasting: Service
+) -> None:
+    assert systemd.recv(100) == b"READY=1"
+    with lasting.connect() as client:
+        assert client.ask(b"at once").status == 200
+    assert [systemd.recv(100) for _ in range(3)] == [b"WATCHDOG=1"] * 3
 
 
 def kill_one_worker(service: Service, load: Load) -> None:

@@ -24,6 +24,7 @@ from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
 from foreblock.service.log_output import configure_queued
+from foreblock.service.systemd import ServiceState
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
@@ -171,8 +172,14 @@ async def _supervise(
     metrics: SupervisorMetrics,
 ) -> bool:
     metrics.keep_sampling()
+    state = ServiceState(os.environ)
+
+    def serving() -> None:
+        ready()
+        state.started()
+
     grace = settings.server.drain_grace
-    return await Supervisor(workers, grace, ready, writer, metrics.restarted).run()
+    return await Supervisor(workers, grace, serving, writer, metrics.restarted).run()
 
 
 def _writer(
