@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from foreblock.chains.chain_file import find_chain
 from foreblock.cli import main
-from foreblock.settings import EverySetting
+from foreblock.settings import EverySetting, FollowingSettings
 from foreblock.settings.declare import declared
+from foreblock.settings.loading import load
 from support.each_case import each_case
 
 # of the unit, in tenths, as computed by systemd-analyze; 100 is a service without rules
@@ -41,11 +43,15 @@ def test_hadolint_takes_the_dockerfile(checkout: Path) -> None:
     assert accepted(hadolint, "--no-color", str(checkout / "deploy" / "Dockerfile")) == ""
 
 
-def test_docker_takes_the_composition(checkout: Path) -> None:
+@pytest.mark.parametrize("name", ["compose.yml", "follow.yml"])
+def test_docker_takes_the_composition(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("UPSTREAM", "http://127.0.0.1:1")
     docker = tool("docker", "Debian's package docker.io")
     if subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("docker has no compose; it is a plugin")
-    accepted(docker, "compose", "--file", str(checkout / "deploy/compose.yml"), "config", "--quiet")
+    accepted(docker, "compose", "--file", str(checkout / "deploy" / name), "config", "--quiet")
 
 
 def test_promtool_takes_the_configuration(checkout: Path) -> None:
@@ -109,7 +115,7 @@ def test_other_failures_are_given_up(checkout: Path) -> None:
     assert int(of_unit(checkout, "StartLimitBurst")) * (pause + 1) < interval
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "compose.yml", "foreblock.service"])
+@pytest.mark.parametrize("name", ["Dockerfile", "compose.yml", "follow.yml", "foreblock.service"])
 def test_every_variable_is_a_setting(checkout: Path, name: str) -> None:
     found = set(SETTING.findall((checkout / "deploy" / name).read_text("utf-8")))
     assert found
@@ -138,6 +144,35 @@ def test_the_image_is_built_from_what_it_may_see(checkout: Path) -> None:
     assert copied == {rule[1:] for rule in rules if rule.startswith("!")}
     for name in copied:
         assert (checkout / name).exists(), name
+
+
+def test_the_image_starts_no_chain_unless_a_command_says_so(checkout: Path) -> None:
+    image = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
+    command = re.findall(r"^CMD (.*)$", image, re.MULTILINE)
+    assert command == ['["--help"]']
+    for name in ("compose.yml", "follow.yml"):
+        text = (checkout / "deploy" / name).read_text("utf-8")
+        _, _, services = text.partition("\nservices:\n")
+        for service in re.split(r"^  (?=\w)", services, flags=re.MULTILINE):
+            if "image: foreblock\n" in service or "<<: *node" in service:
+                assert "    command: [" in service, service
+
+
+def test_a_follower_in_a_container_has_valid_settings(checkout: Path) -> None:
+    image = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
+    text = (checkout / "deploy" / "follow.yml").read_text("utf-8")
+    (chain,) = re.findall(r'^    command: \[follow, "\$\{CHAIN:-(.*)\}"\]$', text, re.MULTILINE)
+    found = dict(re.findall(r"\b(FOREBLOCK_\w+)=(\S+)", image))
+    found |= {
+        name: value.strip('"')
+        for name, value in re.findall(r"^ +(FOREBLOCK_\w+): (.*?)(?: #.*)?$", text, re.MULTILINE)
+    }
+    assert found["FOREBLOCK_UPSTREAM"].startswith("${UPSTREAM:?")
+    found["FOREBLOCK_UPSTREAM"] = "http://a,http://b"
+    settings = load(FollowingSettings, {}, found).settings
+    assert find_chain(chain).name == chain
+    assert settings.follow.upstream == ("http://a", "http://b")
+    assert settings.service.listen == "0.0.0.0:8545"
 
 
 def test_no_process_of_the_image_is_root(checkout: Path) -> None:
