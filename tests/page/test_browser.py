@@ -108,7 +108,7 @@ def test_the_pending_block_grows_flashblock_by_flashblock(tab: Tab) -> None:
 
 
 def test_a_page_that_is_opened_late_shows_what_was_before(browser: Browser, dev: Dev) -> None:
-    """Flashblocks and transactions of blocks that were sealed before, and the last minute's rate."""
+    """Flashblocks and transactions of sealed blocks, and the rate of the last minute."""
     until(lambda: dev.main.latest() > 3, "some blocks")
     before = dev.main.latest()
     last = dev.main.ask("eth_getBlockByNumber", hex(before), False)["transactions"][-1]
@@ -120,7 +120,8 @@ def test_a_page_that_is_opened_late_shows_what_was_before(browser: Browser, dev:
         points = "document.querySelector('.chart.rate .line').getAttribute('d').split('L').length"
         # More points than seconds since it was opened.
         assert tab.evaluate(f"{points} - performance.now() / 1000") > 3
-        tallest = "Math.max(...[...document.querySelectorAll('.slot .bars i')].map((e) => e.clientHeight))"
+        bars = "[...document.querySelectorAll('.slot .bars i')]"
+        tallest = f"Math.max(...{bars}.map((bar) => bar.clientHeight))"
         box = "document.querySelector('.bars').clientHeight"
         assert tab.evaluate(f"{tallest} / {box}") > 0.9
         assert tab.problems == []
