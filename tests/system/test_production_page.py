@@ -78,7 +78,7 @@ def test_the_proxy_passes_requests_and_websockets(folder: Path) -> None:
         server = server.replace("127.0.0.1:8545", service.url.removeprefix("http://"))
         file = folder / "nginx.conf"
         file.write_text(configuration(folder, server), "utf-8")
-        command = [nginx, "-p", folder, "-c", file, "-g", "daemon off;"]
+        command = [nginx, "-p", str(folder), "-c", str(file), "-g", "daemon off;"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as proxy:
             try:
                 until((folder / "pid").exists, "nginx runs")
