@@ -53,6 +53,16 @@ def installed(project: str, into: Path) -> Path:
     return folder
 
 
+def test_the_tutorial_quotes_the_wallet() -> None:
+    text = (CHECKOUT / "docs" / "tutorial.md").read_text("utf-8")
+    quoted = re.findall(r"<!-- (wallet\S+) -->\n```js\n(.*?)```", text, re.DOTALL)
+    assert len(quoted) == 4
+    for name, part in quoted:
+        assert part in (EXAMPLES / "viem-wallet" / name).read_text("utf-8")
+    scripts = json.loads((EXAMPLES / "viem-wallet" / "package.json").read_text("utf-8"))["scripts"]
+    assert set(re.findall(r"\$ npm (start|test)", text)) == set(scripts) - {"postinstall"}
+
+
 @pytest.mark.parametrize("file", PROJECTS)
 def test_a_project_prints_what_it_shows(network: Network, tmp_path: Path, file: str) -> None:
     project, name = file.split("/")
