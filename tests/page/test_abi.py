@@ -91,6 +91,41 @@ def test_signatures_as_people_write_them(page: Tab) -> None:
         assert found == ["balanceOf(address)", "uint256"]
 
 
+def test_hashes_are_those_of_the_engine(page: Tab) -> None:
+    texts = ["", "abc", "a" * 135, "b" * 136, "c" * 137, "d" * 300]
+    body = f"return import('./ui/keccak.js').then((k) => {json.dumps(texts)}.map(k.keccak));"
+    assert run(page, body) == [keccak256(text.encode()).hex() for text in texts]
+
+
+def test_addresses_have_the_checksums_of_eip_55(page: Tab) -> None:
+    """The addresses of https://eips.ethereum.org/EIPS/eip-55."""
+    addresses = [
+        "0x52908400098527886E0F7030069857D2E4169EE7", "0xde709f2102306220921060314715629080e2fb77",
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+        "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB", "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+    ]  # fmt: skip
+    lower = json.dumps([each.lower() for each in addresses])
+    body = f"return import('./ui/names.js').then((names) => {lower}.map(names.addressText));"
+    assert run(page, body) == addresses
+
+
+def test_pasted_abis_are_signatures(page: Tab) -> None:
+    pair = {"type": "tuple[]", "name": "pairs", "components": [{"type": "address", "name": "to"}]}
+    abi = [
+        {"type": "function", "name": "f", "inputs": [pair], "outputs": [{"type": "bool"}]},
+        {
+            "type": "event",
+            "name": "E",
+            "inputs": [{"type": "string", "name": "s", "indexed": True}],
+        },
+        {"type": "constructor", "inputs": []},
+    ]
+    expected = ["function f((address to)[] pairs) returns (bool)", "event E(string indexed s)"]
+    for text in (json.dumps(abi), json.dumps({"abi": abi}), "\n".join(expected)):
+        body = f"return import('./ui/abis.js').then((abis) => abis.readAbi({json.dumps(text)}));"
+        assert run(page, body) == expected
+
+
 @each_case(
     ("types", "arguments", "why"),
     [

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from foreblock._engine import keccak256
 from foreblock.service.running import free_port
 from support.browser.chromium import Browser
 from support.browser.tab import Tab, opened_tab
@@ -120,10 +121,9 @@ def test_a_page_that_is_opened_late_shows_what_was_before(browser: Browser, dev:
         points = "document.querySelector('.chart.rate .line').getAttribute('d').split('L').length"
         # More points than seconds since it was opened.
         assert tab.evaluate(f"{points} - performance.now() / 1000") > 3
-        bars = "[...document.querySelectorAll('.slot .bars i')]"
-        tallest = f"Math.max(...{bars}.map((bar) => bar.clientHeight))"
+        heights = "[...document.querySelectorAll('.slot .bars i')].map((each) => each.clientHeight)"
         box = "document.querySelector('.bars').clientHeight"
-        assert tab.evaluate(f"{tallest} / {box}") > 0.9
+        assert tab.evaluate(f"Math.max(...{heights}) / {box}") > 0.9
         assert tab.problems == []
 
 
@@ -237,7 +237,7 @@ def test_calls_and_simulations_are_decoded(tab: Tab, dev: Dev) -> None:
     tab.click("#sheet [name=simulate]")
     text = tab.wait_for_text("#sheet .results", "Transfer")
     assert "true" in text
-    assert other.lower() in text
+    assert other.lower() in text.lower()
     assert "2500000000000000000" in text
     fill(tab, "to", ORACLE)
     fill(tab, "signature", "overhead() returns (uint256)")
@@ -264,6 +264,89 @@ def test_texts_of_the_chain_are_texts(tab: Tab, dev: Dev) -> None:
     tab.click("#sheet [name=call]")
     tab.wait_for_text("#sheet .results", markup)
     assert tab.evaluate("document.querySelectorAll('img').length") == 0
+
+
+def press_button(tab: Tab, label: str) -> None:
+    buttons = "[...document.querySelectorAll('#sheet button')]"
+    label = json.dumps(label)
+    tab.wait(f"{buttons}.some(each => each.innerText.startsWith({label}))", f"the button {label}")
+    tab.evaluate(f"{buttons}.find(each => each.innerText.startsWith({label})).click()")
+
+
+def test_the_console_of_a_dev_chain_sends_and_changes_it(browser: Browser) -> None:
+    options = ("--test-listen=", "--mining=manual", "--workers=1")
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
+        tab.wait(f"{LIVE} === 1", "the network is live")
+        receiver = "0x" + "ce" * 20
+        tab.press("d")
+        press_button(tab, "Take a snapshot")
+        tab.wait_for_text("#sheet .told", "snapshot 0 taken at block 0")
+        fill(tab, "to", receiver)
+        fill(tab, "value", "1.5")
+        press_button(tab, "Send")
+        tab.wait_for_text("#sheet .told", "Accepted")
+        sent = tab.evaluate("document.querySelector('#sheet .told a').hash")
+        press_button(tab, "Mine")
+        tab.wait_for_text("#sheet .told", "1 block mined")
+        assert dev.main.ask("eth_getBalance", receiver, "latest") == hex(15 * 10**17)
+        press_button(tab, "Revert to 0")
+        tab.wait_for_text("#sheet .told", "back to snapshot 0")
+        tab.wait_for_text(".events", "the latest is 0")
+        assert dev.main.latest() == 0
+        tab.evaluate(f"location.hash = {json.dumps(sent)}")
+        assert "from this page" in tab.wait_for_text("#sheet .life", "Sent")
+        tab.press("d")
+        tab.wait("document.querySelector('#sheet [name=depth]') !== null", "the faults")
+        fill(tab, "depth", "two")
+        press_button(tab, "Reorg")
+        tab.wait_for_text("#sheet .told", "not a whole number: two")
+        assert tab.problems == []
+
+
+def test_a_service_without_dev_methods_has_no_console(browser: Browser) -> None:
+    options = ("--test-listen=", "--workers=1", "--dev-methods=off")
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
+        tab.wait(f"{LIVE} === 1", "the network is live")
+        tab.wait_for_text(".blocks", "tx")
+        assert tab.evaluate("document.querySelector('#to-dev').hidden")
+        tab.evaluate("location.hash = '#/main/dev'")
+        tab.wait("document.querySelector('#sheet').hidden", "there is no such view")
+        assert tab.problems == []
+
+
+def test_a_transaction_shows_its_calls_and_state_changes(tab: Tab, dev: Dev) -> None:
+    sender, receiver = dev.main.ask("eth_accounts")[:2]
+    amount = f"{10**30:064x}"
+    data = "0xa9059cbb" + receiver[2:].rjust(64, "0") + amount
+    search(tab, send(dev.main, to=TOKEN, data=data))
+    reason = tab.wait_for_text("#sheet .reason", "ERC20InsufficientBalance(sender: ")
+    assert sender in reason.lower()
+    assert f"needed: {10**30}" in reason
+    tab.wait("document.querySelectorAll('#sheet details.trace').length === 2", "two parts")
+    tab.evaluate("document.querySelectorAll('#sheet .trace').forEach((e) => { e.open = true; })")
+    assert "transfer(" in tab.wait_for_text("#sheet .tree", "Test token")
+    assert "account 0" in tab.wait_for_text("#sheet .trace:last-of-type", "Nonce")
+    # Addresses have the checksum of EIP-55.
+    assert "0x7E57000000000000000000000000000000000020" in tab.text("#sheet")
+
+
+def test_a_token_has_its_name_its_transactions_and_a_pasted_abi(tab: Tab, dev: Dev) -> None:
+    owner = dev.main.ask("eth_accounts")[0]
+    selector = keccak256(b"answer(uint256)")[:4].hex()
+    hash_ = send(dev.main, to=TOKEN, data=f"0x{selector}{42:064x}")
+    tab.evaluate(f"location.hash = '#/main/address/{owner}'")
+    tab.wait_for_text("#sheet", "TEST")
+    tab.evaluate(f"location.hash = '#/main/address/{TOKEN}'")
+    assert "18 decimals" in tab.wait_for_text("#sheet", "Foreblock Test Token (TEST)")
+    tab.wait_for_text("#sheet section .row", "Test token")
+    abi = [{"type": "function", "name": "answer", "inputs": [{"name": "life", "type": "uint256"}]}]
+    tab.evaluate("document.querySelector('#sheet form.abi').parentElement.open = true")
+    fill(tab, "abi", json.dumps(abi))
+    press_button(tab, "Keep")
+    tab.wait_for_text("#sheet form.abi", "1 signature kept")
+    search(tab, hash_)
+    tab.wait_for_text("#sheet", "life")
+    tab.evaluate("localStorage.clear()")
 
 
 def test_keys_move_open_and_close(tab: Tab) -> None:

@@ -47,6 +47,10 @@ def test_no_markup_is_made_from_texts() -> None:
             assert not re.search(forbidden, document.text.decode()), path
 
 
+def test_all_files_together_are_small() -> None:
+    assert sum(len(document.text) for document in FILES.values()) < 250_000
+
+
 def test_each_network_says_which_it_is_and_where_the_others_are() -> None:
     documents = documents_of(FILES, NETWORKS, 1)
     told = json.loads(documents.by_path[b"/ui/networks.json"].text)

@@ -215,7 +215,7 @@ class DevSettings:
     )
     chain: ChainSettings = settings_of(ChainSettings, CHAIN)
     keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
-    address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
+    address_index: bool = setting(default=True, help=ADDRESS_INDEX, section=HISTORY)
     replication: ReplicationSettings = settings_of(ReplicationSettings, REPLICATION)
 
 

@@ -3,6 +3,7 @@
 import { showAccount } from "./account.js";
 import { showBlock } from "./block.js";
 import { makeCallForm } from "./call.js";
+import { makeDev } from "./dev.js";
 import { listenToKeys } from "./keys.js";
 import { watchLatency } from "./latency.js";
 import { showNetworks } from "./live.js";
@@ -40,10 +41,20 @@ async function start() {
     return;
   }
   showNetworks(document.getElementById("networks"), networks);
-  for (const network of networks) network.start();
+  for (const network of networks) {
+    network.addEventListener("change", ({ detail }) => detail === "state" && showDev());
+    network.start();
+  }
   watchLatency(new URL("metrics", base), networks);
   await Promise.race(networks.map((network) => new Promise((done) => network.addEventListener("change", done, { once: true }))));
   route();
+}
+
+/** The console of dev chains is linked if there is one. */
+function showDev() {
+  const found = networks.find((each) => each.isDev), to = document.getElementById("to-dev");
+  to.hidden = !found;
+  if (found) to.href = `#/${found.name}/dev`;
 }
 
 // Routes: #/NETWORK/block/…, tx/…, address/…, call/…
@@ -58,6 +69,7 @@ function route() {
   if (!network || !location.hash.slice(2)) return sheet.close();
   document.title = kind ? `${kind} ${id ?? ""} · foreblock`.slice(0, 60) : "foreblock";
   if (name === "call" || kind === "call") return sheet.hold(makeCallForm(network, id ?? ""));
+  if (kind === "dev" && network.isDev) return sheet.hold(makeDev(network));
   const view = VIEWS[kind];
   if (!view || !id) return sheet.close();
   return sheet.open(network, (node) => view(node, network, id, networks));
@@ -139,6 +151,7 @@ listenToKeys({
   close,
   pending: () => networks[0] && (location.hash = `#/${networks[0].name}/block/pending`),
   call: () => (location.hash = "#/call"),
+  dev: () => document.getElementById("to-dev").click(),
   theme: switchTheme,
 });
 start();

@@ -1,8 +1,10 @@
 // A block: sealed, in progress, or after one of its flashblocks.
 
 import { copyable, el, facts, show } from "./dom.js";
-import { clock, compact, duration, ether, gwei, grouped, hex, number, plural, share, short } from "./format.js";
-import { heading, link, missing } from "./sheet.js";
+import { amount, clock, compact, duration, gwei, grouped, hex, number, plural, share, short } from "./format.js";
+import { knownCall } from "./known.js";
+import { shortAddress } from "./names.js";
+import { addressLink, heading, link, missing } from "./sheet.js";
 
 const PAGE = 100; // transactions
 
@@ -39,7 +41,7 @@ export async function showBlock(sheet, network, id) {
         el("span", { class: "meter wide", style: { "--part": number(block.gasUsed) / number(block.gasLimit) } }),
         share(number(block.gasUsed), number(block.gasLimit)))],
       ["Base fee", block.baseFeePerGas ? gwei(block.baseFeePerGas) : ""],
-      ["Fee recipient", link(network, "address", block.miner, short(block.miner, 22, 8))],
+      ["Fee recipient", addressLink(network, block.miner)],
       ["State root", /^0x0+$/.test(block.stateRoot) ? "not known before the seal" : copyable(block.stateRoot, short(block.stateRoot, 22, 8))],
       ["Flashblocks", counts.length ? flashblocks(network, at, counts, index) : ""],
     ),
@@ -78,10 +80,10 @@ function transactions(network, all) {
 }
 
 function row(network, each) {
-  const to = each.to === null ? "new contract" : short(each.to, 8, 4);
+  const to = each.to === null ? "new contract" : shortAddress(network, each.to);
   return el("a", { class: "row", href: `#/${network.name}/tx/${each.hash}` },
     el("span", { class: "number" }, `${number(each.transactionIndex)}`),
     el("code", {}, `${each.hash.slice(0, 10)}…`),
-    el("span", { class: "way" }, each.type === "0x7e" ? `deposit → ${to}` : `${short(each.from, 8, 4)} → ${to}`),
-    el("span", { class: "value" }, each.value !== "0x0" ? ether(each.value, 4) : `${compact((each.input.length - 2) / 2)} B`));
+    el("span", { class: "way" }, each.type === "0x7e" ? `deposit → ${to}` : `${shortAddress(network, each.from)} → ${to}`),
+    el("span", { class: "value" }, each.value !== "0x0" ? amount(each.value, 4) : knownCall(each.input, each.to)?.name ?? `${compact((each.input.length - 2) / 2)} B`));
 }

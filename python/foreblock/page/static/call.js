@@ -4,6 +4,8 @@ import { canonical, decode, encode, parseSignature, split } from "./abi.js";
 import { el, facts, show } from "./dom.js";
 import { clock, grouped, hex, number, short, wei } from "./format.js";
 import { etherMoved, revertReason, scaled, SIGNATURES, written } from "./known.js";
+import { signaturesOf } from "./abis.js";
+import { keccak } from "./keccak.js";
 import { heading } from "./sheet.js";
 import { logs } from "./transaction.js";
 
@@ -18,10 +20,10 @@ export function makeCallForm(network, to = "") {
   const run = async (action) => {
     show(results, el("p", { class: "quiet" }, "…"));
     try {
-      const wanted = await Promise.all([...calls.children].map((each) => read(network, each)));
+      const wanted = [...calls.children].map(read);
       show(results, await action(network, wanted, parameter(block.value)));
     } catch (error) {
-      show(results, el("p", { class: "reason" }, error.message));
+      show(results, el("p", { class: "reason", role: "alert" }, error.message));
     }
   };
   const submit = (event) => {
@@ -37,7 +39,7 @@ export function makeCallForm(network, to = "") {
         el("span", { class: "space" }),
         el("button", { type: "submit", name: "simulate" }, "Simulate"),
         el("button", { type: "submit", name: "call", class: "main" }, "Call")),
-      options("signatures", SIGNATURES), options("blocks", ["pending", "latest", "safe", "finalized"])),
+      options("signatures", [...signaturesOf(to).filter((each) => each.startsWith("function ")).map((each) => each.slice(9)), ...SIGNATURES]), options("blocks", ["pending", "latest", "safe", "finalized"])),
     results,
     el("p", { class: "quiet" }, "Call runs each call at the selected block. Simulate runs them in sequence on top of it. Nothing is sent."));
 }
@@ -62,23 +64,34 @@ function makeCall(calls, to) {
 const parameter = (text) => (/^\d+$/.test(text.trim()) ? hex(text.trim()) : text.trim() || "latest");
 
 /** The JSON-RPC parameters of a call, and the signature that decodes its result. */
-async function read(network, fieldset) {
+function read(fieldset) {
+  for (const each of fieldset.querySelectorAll("input")) each.removeAttribute("aria-invalid");
+  const invalid = (name, make) => {
+    try {
+      return make();
+    } catch (error) {
+      const input = fieldset.querySelector(`[name=${name}]`);
+      input.setAttribute("aria-invalid", "true");
+      input.focus();
+      throw error;
+    }
+  };
   const text = (name) => fieldset.querySelector(`[name=${name}]`).value.trim();
   const request = {};
   for (const name of ["to", "from"]) {
     if (text(name) === "") continue;
-    if (!/^0x[0-9a-fA-F]{40}$/.test(text(name))) throw new Error(`“${name}” is not an address: ${text(name)}`);
+    invalid(name, () => {
+      if (!/^0x[0-9a-fA-F]{40}$/.test(text(name))) throw new Error(`“${name}” is not an address: ${text(name)}`);
+    });
     request[name] = text(name);
   }
-  if (text("value")) request.value = hex(wei(text("value")));
+  if (text("value")) request.value = invalid("value", () => hex(wei(text("value"))));
   const signature = text("signature");
   if (/^0x([0-9a-fA-F]{2})*$/.test(signature)) return { request: { ...request, input: signature }, signature: null };
   if (signature === "") return { request, signature: null };
-  const parsed = parseSignature(signature), name = canonical(parsed);
-  const data = encode(parsed.inputs, split(text("arguments")));
-  const coded = [...new TextEncoder().encode(name)].map((each) => each.toString(16).padStart(2, "0")).join("");
-  const hash = await network.ask("web3_sha3", `0x${coded}`);
-  return { request: { ...request, input: hash.slice(0, 10) + data }, signature: parsed };
+  const parsed = invalid("signature", () => parseSignature(signature)), name = canonical(parsed);
+  const data = invalid("arguments", () => encode(parsed.inputs, split(text("arguments"))));
+  return { request: { ...request, input: `0x${keccak(name).slice(0, 8)}${data}` }, signature: parsed };
 }
 
 async function call(network, [{ request, signature }], block) {

@@ -20,13 +20,13 @@ function fill(node, props, children) {
     else if (name === "style") for (const each in value) node.style.setProperty(each, value[each]);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return node;
 }
 
 /** Replace all children. */
 export function show(node, ...children) {
-  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

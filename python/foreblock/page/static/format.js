@@ -40,6 +40,13 @@ export function decimal(wei, decimals = 18, most = decimals) {
 export const ether = (wei, most = 18) => `${decimal(wei, 18, most)} ETH`;
 export const gwei = (wei) => `${trim(Number(wei) / 1e9)} gwei`;
 
+/** An amount of wei in the unit that suits it: ETH, gwei or wei. */
+export function amount(wei, most = 18) {
+  const value = BigInt(wei), size = value < 0n ? -value : value;
+  if (size === 0n || size >= 10n ** 14n) return ether(value, most);
+  return size >= 10n ** 7n ? `${decimal(value, 9, 6)} gwei` : `${value} wei`;
+}
+
 /** A decimal number of ether as wei. Throws if it is not a number. */
 export function wei(text) {
   const parts = /^\s*(\d*)(?:\.(\d{0,18}))?\s*$/.exec(text.replace(/[,_]/g, ""));

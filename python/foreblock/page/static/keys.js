@@ -4,11 +4,11 @@ import { el, show } from "./dom.js";
 
 const HELP = [
   ["/", "search"], ["j, k", "next, previous row"], ["h, l", "network to the left, to the right"],
-  ["Enter", "open"], ["Esc", "close, leave the search"], ["p", "the block in progress"], ["c", "call"],
+  ["Enter", "open"], ["Esc", "close, leave the search"], ["p", "the block in progress"], ["c", "call"], ["d", "dev chain"],
   ["t", "light or dark"], ["?", "this help"],
 ];
 
-/** `actions`: search, close, pending, call, theme. */
+/** `actions`: search, close, pending, call, dev, theme. */
 export function listenToKeys(actions) {
   const dialog = document.getElementById("help");
   show(dialog, el("h2", {}, "Keys"),
@@ -18,7 +18,7 @@ export function listenToKeys(actions) {
   document.getElementById("keys").addEventListener("click", help);
   const keys = {
     "/": actions.search, j: () => step(1), k: () => step(-1), h: () => turn(-1), l: () => turn(1),
-    p: actions.pending, c: actions.call, t: actions.theme, "?": help,
+    p: actions.pending, c: actions.call, d: actions.dev, t: actions.theme, "?": help,
   };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !dialog.open) return actions.close(event);

@@ -2,8 +2,10 @@
 
 import { makeCharts } from "./charts.js";
 import { el, keyed, say, show } from "./dom.js";
-import { compact, duration, ether, grouped, short, wallClock } from "./format.js";
+import { amount, compact, duration, grouped, wallClock } from "./format.js";
+import { knownCall } from "./known.js";
 import { makeLatency } from "./latency.js";
+import { shortAddress } from "./names.js";
 import { makeTrack } from "./track.js";
 
 const BLOCKS = 12, TRANSACTIONS = 12, EVENTS = 3;
@@ -140,9 +142,9 @@ function mark(row, network, each) {
   row.classList.toggle("dropped", each.dropped === true);
   row.title = each.dropped ? "Dropped: its flashblock or block was replaced" : "";
   if (each.from === undefined) return;
-  const to = each.to === null ? "new contract" : short(each.to, 8, 4);
-  say(way, each.type === "0x7e" ? `deposit → ${to}` : `${short(each.from, 8, 4)} → ${to}`);
-  say(value, each.value && each.value !== "0x0" ? ether(each.value, 4) : "");
+  const to = each.to === null ? "new contract" : shortAddress(network, each.to);
+  say(way, each.type === "0x7e" ? `deposit → ${to}` : `${shortAddress(network, each.from)} → ${to}`);
+  say(value, each.value && each.value !== "0x0" ? amount(each.value, 4) : knownCall(each.input, each.to)?.name ?? "");
 }
 
 /** The columns of all networks. */

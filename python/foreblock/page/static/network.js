@@ -38,6 +38,8 @@ export class Network extends EventTarget {
   constructor({ name, socket, http }) {
     super();
     this.name = name;
+    this.accounts = [];
+    this.modules = {};
     this.connection = new Connection(socket, http, this);
     this.series = { latency: new Series(), rate: new Series(), gas: new Series(), fee: new Series() };
     this.events = []; // reorganisations and dropped flashblocks, newest first
@@ -67,6 +69,13 @@ export class Network extends EventTarget {
   ask = (...request) => this.connection.ask(...request);
   askAll = (...requests) => this.connection.askAll(...requests);
 
+  /** True if the service has methods of a namespace. */
+  has = (namespace) => namespace in this.modules;
+
+  get isDev() {
+    return this.accounts.length > 0 && this.has("evm");
+  }
+
   changed(what) {
     this.dispatchEvent(new CustomEvent("change", { detail: what }));
   }
@@ -93,10 +102,13 @@ export class Network extends EventTarget {
   }
 
   async #load() {
-    const [chain, client, latest, pending] = await this.askAll(
+    const [chain, client, latest, pending, accounts, modules] = await this.askAll(
       ["eth_chainId"], ["web3_clientVersion"], ["eth_getBlockByNumber", "latest", false],
-      ["eth_getBlockByNumber", "pending", false],
+      ["eth_getBlockByNumber", "pending", false], ["eth_accounts"], ["rpc_modules"],
     );
+    // Accounts are those of a dev chain, whose methods are served at this address.
+    this.accounts = Array.isArray(accounts) ? accounts.map((each) => each.toLowerCase()) : [];
+    this.modules = modules instanceof RpcError ? {} : modules ?? {};
     if (latest instanceof RpcError) throw latest;
     this.chain = number(chain);
     this.client = client;
@@ -341,11 +353,13 @@ export class Network extends EventTarget {
 
   /** Measure a round trip, one at a time; it counts for the second in which it ends. */
   async #ping() {
-    const begun = performance.now();
+    const begun = performance.now(), before = this.latest, round = this.round;
     this.pinging = true;
     try {
-      await this.ask("eth_blockNumber");
+      const latest = number(await this.ask("eth_blockNumber"));
       this.latency = performance.now() - begun;
+      // A chain that ends earlier announces nothing until its next block.
+      if (before !== null && latest < before && this.latest === before && round === this.round) this.#rewind(latest + 1);
     } catch {
       // It counts as a gap.
     }

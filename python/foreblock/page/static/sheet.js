@@ -1,6 +1,7 @@
 // The sheet at the side: the frame of all details, and their updates.
 
 import { el, show } from "./dom.js";
+import { addressText, nameOf, shortAddress } from "./names.js";
 
 const LEAST = 350; // ms between two updates
 
@@ -18,10 +19,25 @@ export function link(network, kind, id, text, there = true) {
   return el("a", { href: `#/${network.name}/${kind}/${id}` }, text);
 }
 
+/** An address with its name if it is known, and with its checksum. */
+export function addressLink(network, address, brief = false) {
+  const name = nameOf(network, address), text = addressText(address);
+  return el("span", { class: "address" }, el("a", { href: `#/${network.name}/address/${address.toLowerCase()}`, title: text },
+    brief ? shortAddress(network, address) : text), !brief && name ? el("small", {}, ` ${name}`) : null);
+}
+
 export function missing(sheet, title, network, why, waits = false) {
   show(sheet, heading(title, network), el("p", { class: "empty" }, why),
     waits ? el("p", { class: "empty waiting" }, "This page looks again with every flashblock.") : null);
   return { live: true, events: ["flashblock", "sealed", "state"] };
+}
+
+/** Parts that somebody has opened stay, with what was requested for them. */
+function keepOpened(before, after) {
+  const made = [...after.querySelectorAll("details.trace")];
+  for (const old of before.querySelectorAll("details.trace[open]")) {
+    made.find((each) => each.firstChild.textContent === old.firstChild.textContent)?.replaceWith(old);
+  }
 }
 
 /**
@@ -47,7 +63,10 @@ export class CounterFile {
       const kept = await render(inner).catch((error) => missing(inner, "No answer", network, error.message));
       busy = false;
       if (shown !== this.shown) return null;
-      if (last) place = this.node.scrollTop;
+      if (last) {
+        place = this.node.scrollTop;
+        keepOpened(this.node, inner);
+      }
       last = performance.now();
       show(this.node, inner);
       this.node.scrollTop = place;

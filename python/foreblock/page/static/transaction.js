@@ -1,9 +1,10 @@
 // A transaction: its effects, when it was pre-confirmed, its logs, and why it failed.
 
 import { copyable, el, facts, show } from "./dom.js";
-import { bytes, clock, ether, grouped, gwei, number, share, short, wallClock } from "./format.js";
+import { amount, bytes, clock, grouped, gwei, number, share, short, wallClock } from "./format.js";
 import { knownCall, knownEvent, revertReason } from "./known.js";
-import { heading, link, missing } from "./sheet.js";
+import { addressLink, heading, link, missing } from "./sheet.js";
+import { callTree, stateChanges } from "./trace.js";
 
 const TYPES = { "0x0": "legacy", "0x1": "access list", "0x2": "dynamic fee", "0x3": "blob", "0x4": "set code", "0x7e": "deposit" };
 const MOST_LOGS = 100;
@@ -20,18 +21,18 @@ export async function showTransaction(sheet, network, hash, networks = []) {
     if (other) location.replace(`#/${other.name}/tx/${hash}`);
     const accepted = status?.status === "Known";
     if (life.block !== null) life.dropped ??= `${life.block}.${life.index ?? "?"}`;
-    if (!life.dropped && !accepted) return missing(sheet, title, network, "No block and no flashblock has this transaction.", true);
+    if (!life.dropped && !accepted && !life.sentAt) return missing(sheet, title, network, "No block and no flashblock has this transaction.", true);
     const why = life.dropped ? `Dropped: it was in flashblock ${life.dropped}, which is no longer part of the chain.` : "";
-    show(sheet, heading(title, network, life.dropped ? ["failed", "dropped"] : ["pending", "accepted"]),
+    show(sheet, heading(title, network, accepted && !life.dropped ? ["pending", "accepted"] : ["failed", "dropped"]),
       why ? el("p", { class: "reason", role: "status" }, why) : null,
-      accepted ? el("p", { class: "waiting", role: "status" }, "Accepted, waiting for a flashblock.") : el("p", { class: "empty" }, "It is not in the pool either."),
+      accepted ? el("p", { class: "waiting", role: "status" }, "Accepted, waiting for a flashblock.") : el("p", { class: "empty" }, "No block, no flashblock and no pool has it."),
       lifecycle(network, life, null, null, null, false, safeNumber),
       facts(["Hash", copyable(hash, short(hash, 22, 8))]));
     return { live: true, events: ["flashblock", "sealed", "state"] };
   }
   const at = number(transaction.blockNumber), sealed = at !== null && at <= Number(latest);
   const failed = receipt?.status === "0x0";
-  const reason = failed ? await failure(network, hash) : null;
+  const reason = failed ? await failure(network, hash, transaction.to) : null;
   const early = at === null ? null : await preconfirmation(network, at, number(transaction.transactionIndex));
   if (at !== null) {
     life.earlyAt ??= early?.at ?? null;
@@ -47,15 +48,16 @@ export async function showTransaction(sheet, network, hash, networks = []) {
     facts(
       ["Hash", copyable(hash, short(hash, 22, 8))],
       ["Block", at === null ? "" : el("span", {}, link(network, "block", at, grouped(at)), ` at index ${number(transaction.transactionIndex)}, ${clock(transaction.blockTimestamp ?? 0)}`)],
-      ["From", link(network, "address", transaction.from, transaction.from)],
-      ["To", transaction.to ? link(network, "address", transaction.to, transaction.to) : receipt?.contractAddress ? el("span", {}, "new contract ", link(network, "address", receipt.contractAddress, receipt.contractAddress)) : "new contract"],
-      ["Value", ether(transaction.value)],
+      ["From", addressLink(network, transaction.from)],
+      ["To", transaction.to ? addressLink(network, transaction.to) : receipt?.contractAddress ? el("span", {}, "new contract ", addressLink(network, receipt.contractAddress)) : "new contract"],
+      ["Value", amount(transaction.value)],
       ["Type", `${TYPES[transaction.type] ?? transaction.type}, nonce ${grouped(number(transaction.nonce ?? 0))}`],
       ["Gas", receipt ? `${grouped(number(receipt.gasUsed))} of ${grouped(number(transaction.gas))} (${share(number(receipt.gasUsed), number(transaction.gas))})` : grouped(number(transaction.gas))],
-      ["Fee", fee === null || transaction.type === "0x7e" ? "" : `${ether(fee, 9)} at ${gwei(receipt.effectiveGasPrice)}${receipt.l1Fee ? `, and ${ether(receipt.l1Fee, 12)} for L1` : ""}`],
+      ["Fee", fee === null || transaction.type === "0x7e" ? "" : `${amount(fee, 9)} at ${gwei(receipt.effectiveGasPrice)}${transaction.maxFeePerGas ? ` (at most ${gwei(transaction.maxFeePerGas)})` : ""}${receipt.l1Fee ? `, and ${amount(receipt.l1Fee, 12)} for L1` : ""}`],
     ),
     input(transaction),
     receipt ? logs(network, receipt.logs) : null,
+    receipt && network.has("debug") ? [callTree(network, hash), stateChanges(network, hash)] : null,
   );
   return { live: !isSafe, events: ["flashblock", "sealed", "state"] };
 }
@@ -68,10 +70,10 @@ async function holder(networks, hash) {
   return null;
 }
 
-async function failure(network, hash) {
+async function failure(network, hash, to) {
   const data = await network.ask("ots_getTransactionError", hash).catch(() => null);
   if (data === null) return "the reason is not kept any more";
-  if (data !== "0x") return revertReason(data);
+  if (data !== "0x") return revertReason(data, to);
   // No data: a revert without a reason, or out of gas; a trace shows which.
   const trace = await network.ask("debug_traceTransaction", hash, { tracer: "callTracer", tracerConfig: { onlyTopCall: true } }).catch(() => null);
   return !trace?.error || trace.error === "execution reverted" ? "without a reason" : trace.error;
@@ -88,7 +90,7 @@ async function preconfirmation(network, block, place) {
 function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
   const step = (name, state, what, time, since) => el("li", { class: state, "aria-current": state === "now" ? "step" : null },
     el("b", {}, name), el("span", {}, what),
-    time ? el("small", {}, wallClock(time), since ? ` · +${((time - since) / 1000).toFixed(2)} s` : "") : null);
+    time ? el("small", {}, time % 1000 ? wallClock(time) : wallClock(time).slice(0, 8), since ? ` · +${((time - since) / 1000).toFixed(2)} s` : "") : null);
   const before = life.sentAt ?? early?.at;
   const sealedAt = network.blocks.get(at)?.sealedAt, sealed = isSealed && sealedAt ? performance.timeOrigin + sealedAt : null;
   const isSafe = isSealed && safe !== null && at <= safe;
@@ -106,8 +108,8 @@ function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
 
 function input(transaction) {
   if (transaction.input === "0x") return null;
-  const call = knownCall(transaction.input);
-  return el("section", {}, el("h3", {}, call ? `Calls ${call.name}` : "Data"),
+  const call = knownCall(transaction.input, transaction.to);
+  return el("section", {}, el("h3", {}, call ? `Method: ${call.name}` : "Data"),
     call ? facts(...call.arguments) : null,
     el("details", { open: !call && transaction.input.length < 600 }, el("summary", {}, bytes(transaction.input)), el("pre", {}, transaction.input)));
 }
@@ -120,7 +122,7 @@ export function logs(network, all) {
     all.slice(0, MOST_LOGS).map((log) => {
       const event = knownEvent(log);
       return el("article", { class: "log" },
-        el("header", {}, el("b", {}, event?.name ?? short(log.topics[0] ?? "no topic", 14, 4)), link(network, "address", log.address, short(log.address, 14, 6))),
+        el("header", {}, el("b", {}, event?.name ?? short(log.topics[0] ?? "no topic", 14, 4)), addressLink(network, log.address, true)),
         event ? facts(...event.arguments) : el("pre", {}, [...log.topics, log.data].join("\n")));
     }), rest);
 }
