@@ -34,6 +34,7 @@ from foreblock.server.answers import (
     prefers_page,
     serve_document,
 )
+from foreblock.server.compression import coding_of
 from foreblock.server.head import ALL_ORIGINS, RequestHead, host_allowed, origin_allowed
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 from foreblock.settings import Access, ServerLimits
@@ -114,7 +115,7 @@ class AcceptedHead(NamedTuple):
     expects_continue: bool
     answer: Answer | Probe | Scrape | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
-    path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
+    path: bytes = ROOT  # one of the rules' paths and its codings, which have a handler of their own
     request_id: str = ""  # the id of the request
     minimum: Minimum | None = None  # the state that it demands at least
 
@@ -136,6 +137,7 @@ class RequestRules(NamedTuple):
     paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
     documents: Documents = NO_DOCUMENTS
     metrics: bool = False  # whether /metrics is served
+    gzip_from: int = 0  # bytes of a response that is compressed; 0 disables compression
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
@@ -146,6 +148,7 @@ class RequestRules(NamedTuple):
             frozenset(host.lower().encode() for host in access.hosts),
             frozenset(origin.lower().encode() for origin in access.cors_origins),
             exposed,
+            gzip_from=limits.gzip_from,
         )
 
 
@@ -175,7 +178,7 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
         expects,
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         minimum is None and _repeatable(head, length, answer, expectation),
-        ROOT if answer is not None else _path(target[1]),
+        ROOT if answer is not None else _handler_path(head, target[1], rules),
         _request_id(head).decode("ascii"),
         minimum,
     )
@@ -256,6 +259,11 @@ def _answer_elsewhere(
 
 def _path(target: bytes) -> bytes:
     return target.partition(b"?")[0]
+
+
+def _handler_path(head: RequestHead, target: bytes, rules: RequestRules) -> bytes:
+    """The path of a handler, which also depends on codings if there is compression."""
+    return _path(target) + (coding_of(head) if rules.gzip_from else b"")
 
 
 def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe | Scrape:

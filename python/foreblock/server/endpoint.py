@@ -24,6 +24,7 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import SUCCESS, Answer, Scrape
 from foreblock.server.checks import ROOT, AcceptedHead, RefusedRequest, RequestRules, check
+from foreblock.server.compression import CodedHandler, coded_handlers
 from foreblock.server.head import RequestHead
 from foreblock.server.sweep import SweptConnection, Ticker
 from foreblock.settings import WebSocketLimits
@@ -49,6 +50,8 @@ class HeadCache(dict[bytes, AcceptedHead]):
                 self.clear()
                 self._fast_path.clear_heads()
             self[head] = accepted
+            if b" " in accepted.path:  # compressed, in threads
+                return
             is_at_root = accepted.path == ROOT
             self._fast_path.cache_head(
                 head, accepted.length, SUCCESS, accepted.headers, is_at_root=is_at_root
@@ -123,7 +126,9 @@ class HttpEndpoint:
         websocket: WebSocketLimits | None = None,
     ) -> None:
         at_paths = {ROOT: served.answer, **served.at_paths}
-        self.handlers: Final = {} if served.only_metrics else at_paths
+        self.handlers: Final[dict[bytes, CodedHandler]] = {}
+        if not served.only_metrics:
+            self.handlers.update(at_paths)
         self.sessions: Final = {**served.sessions_at}  # by path
         if served.open_session is not None:
             self.sessions[ROOT] = served.open_session
@@ -135,6 +140,12 @@ class HttpEndpoint:
         self.rules: Final = rules._replace(
             paths=frozenset(self.handlers), metrics=served.metrics is not None
         )
+        if rules.gzip_from:
+            for path in self.rules.paths:
+                coded = coded_handlers(
+                    path, at_paths[path], budget, rules.gzip_from, rules.body_limit
+                )
+                self.handlers.update(coded)
         self.counts: Final = served.counts
         self.ticker: Final = ticker
         self.fast_path: Final = served.fast_path.answer

@@ -19,10 +19,11 @@ import httptools
 # Headers that are used; others are checked for form and dropped.
 KEPT: Final = frozenset(
     {
-        b"accept", b"access-control-request-headers", b"access-control-request-method",
-        b"connection", b"content-length", b"content-type", b"expect", b"foreblock-min-commit",
-        b"foreblock-min-place", b"host", b"if-none-match", b"origin", b"sec-websocket-key",
-        b"sec-websocket-version", b"transfer-encoding", b"upgrade", b"x-request-id",
+        b"accept", b"accept-encoding", b"access-control-request-headers",
+        b"access-control-request-method", b"connection", b"content-encoding", b"content-length",
+        b"content-type", b"expect", b"foreblock-min-commit", b"foreblock-min-place", b"host",
+        b"if-none-match", b"origin", b"sec-websocket-key", b"sec-websocket-version",
+        b"transfer-encoding", b"upgrade", b"x-request-id",
     }
 )  # fmt: skip
 

@@ -78,6 +78,12 @@ class ServerLimits:
         "BYTES",
         least=1 << 20,
     )
+    gzip_from: int = setting(
+        0,
+        "compress responses from this size on for clients that accept gzip, and accept compressed"
+        " requests; 0 disables compression",
+        "BYTES",
+    )
     min_commit_wait: float = setting(
         0.25,
         "time a request may wait for the commit of its Foreblock-Min-Commit",
