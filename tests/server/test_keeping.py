@@ -28,7 +28,6 @@ lines.readline()
 line.sendall(b"ready\\n")
 for _ in lines: line.sendall(b"alive\\n")
 """
-STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + ANSWERING
 LONG_STORY = """
 import socket, sys
 line = socket.socket(fileno=int(sys.argv[1]))
@@ -239,20 +238,3 @@ def test_a_writer_that_fails_ends_workers_that_wait_for_their_orders() -> None:
     before = children()  # of others
     asyncio.run(run())
     assert children() == before
-
-
-def test_a_stop_that_takes_long_says_so(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "TELL_SECONDS", 0.01)
-
-    async def run() -> None:
-        ready = asyncio.Event()
-        kept = Supervisor([slot(STUBBORN)], PATIENCE, ready.set)
-        running = asyncio.create_task(kept.run())
-        await asyncio.wait_for(ready.wait(), PATIENCE)
-        os.kill(os.getpid(), signal.SIGTERM)
-        told = await log.next("still_stopping")
-        os.kill(*pids(kept), signal.SIGKILL)
-        await running
-        assert (told["processes"], "second signal" in told["why"]) == (1, True)
-
-    asyncio.run(run())
