@@ -207,7 +207,7 @@ export class Network extends EventTarget {
     block.sealedAt = performance.now();
     // A header has no number of transactions, and the last flashblock may be lost.
     if (!header.transactions) this.#countTransactions(block);
-    else if (!block.flashblocks.length) this.#listWhole(block);
+    else this.#listWhole(block);
     if (!known?.flashblocks.length) {
       this.counted = { gas: 0, transactions: 0 };
       this.#count(block.gasUsed, block.transactions ?? 0);
@@ -309,11 +309,12 @@ export class Network extends EventTarget {
       if (!block.flashblocks.length) this.transactions = (this.transactions ?? 0) + Math.max(0, block.transactions - before);
       this.changed("sealed");
     }
-    if (!block.flashblocks.length) this.#listWhole(block);
+    this.#listWhole(block);
   }
 
-  /** List transactions of a block that came without flashblocks. */
+  /** List transactions of a block that came without flashblocks, or without its last one. */
   #listWhole(block) {
+    if (block.transactions <= (block.flashblocks.at(-1)?.count ?? 0)) return;
     listTransactions(this, [block], NEWEST).then(() => this.changed("flashblock")).catch(() => null);
   }
 

@@ -101,7 +101,8 @@ function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
     : at === null ? "waiting" : isSealed ? "not kept" : "";
   return el("ol", { class: "life", "aria-label": "Life of the transaction" },
     step("Sent", at === null ? "now" : "done", life.sentAt ? "from this page" : at === null ? "accepted" : "not from this page", life.sentAt),
-    step("Pre-confirmed", at === null ? "todo" : isSealed ? "done" : "now", place, early?.at, life.sentAt),
+    // A service without flashblocks has no such step.
+    isSealed && !early && network.pending === null ? null : step("Pre-confirmed", at === null ? "todo" : isSealed ? "done" : "now", place, early?.at, life.sentAt),
     step("Sealed", isSafe ? "done" : isSealed ? "now" : "todo", at === null ? "" : link(network, "block", at, grouped(at)), isSealed ? sealed ?? (sealedTime ? sealedTime * 1000 : null) : null, sealed ? before : null),
     step("Safe", isSafe ? "now" : "todo", isSafe ? "" : safe === null || at === null ? "" : `safe is ${grouped(safe)}`, life.safeAt, life.safeAt ? before : null));
 }
