@@ -33,9 +33,9 @@ BLOCK: dict[str, Any] = {
 }  # fmt: skip
 METRICS = """# TYPE foreblock_ready gauge
 foreblock_build_info{version="9.9"} 1
-foreblock_process_resident_memory_bytes{process="worker-0"} 5.0e+07
-foreblock_process_cpu_seconds_total{process="worker-0"} 1.5
-foreblock_process_start_time_seconds{process="worker-0"} 1000
+process_resident_memory_bytes{process="worker-0"} 5.0e+07
+process_cpu_seconds_total{process="worker-0"} 1.5
+process_start_time_seconds{process="worker-0"} 1000
 foreblock_requests_total{network="main",method="eth_call",outcome="ok"} 40
 foreblock_requests_total{network="main",method="eth_chainId",outcome="ok"} 2
 foreblock_store_file_bytes{network="main"} 10485760

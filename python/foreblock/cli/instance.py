@@ -212,7 +212,7 @@ class Instance:
     @property
     def uptime(self) -> float | None:
         """Seconds since the first of its processes was started."""
-        started = [v for _, v in self.samples.of("foreblock_process_start_time_seconds")]
+        started = [v for _, v in self.samples.of("process_start_time_seconds")]
         return max(0.0, self.at - min(started)) if started else None
 
 

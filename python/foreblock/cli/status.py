@@ -126,10 +126,10 @@ def _processes(found: Instance) -> Table:
     table.add_column("process", no_wrap=True)
     for heading in ("memory", "CPU", "up"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for labels, resident in found.samples.of("foreblock_process_resident_memory_bytes"):
+    for labels, resident in found.samples.of("process_resident_memory_bytes"):
         name = labels.get("process", "")
-        cpu = found.samples.value("foreblock_process_cpu_seconds_total", process=name)
-        started = found.samples.value("foreblock_process_start_time_seconds", process=name)
+        cpu = found.samples.value("process_cpu_seconds_total", process=name)
+        started = found.samples.value("process_start_time_seconds", process=name)
         table.add_row(
             name,
             size(resident),
@@ -193,9 +193,9 @@ def as_object(found: Instance) -> dict[str, object]:
             {
                 "name": labels.get("process"),
                 "resident_bytes": int(value),
-                "cpu_seconds": found.samples.value("foreblock_process_cpu_seconds_total", **labels),
+                "cpu_seconds": found.samples.value("process_cpu_seconds_total", **labels),
             }
-            for labels, value in found.samples.of("foreblock_process_resident_memory_bytes")
+            for labels, value in found.samples.of("process_resident_memory_bytes")
         ],
     }
 

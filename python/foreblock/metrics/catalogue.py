@@ -289,19 +289,12 @@ LOG_FORWARDED: Final = _counter(
 
 # --- Processes ---
 
-RESIDENT_BYTES: Final = _gauge(
-    "process_resident_memory_bytes", "Resident memory of each process.", "process"
-)
-CPU_SECONDS: Final = _counter("process_cpu_seconds", "CPU time of each process.", "process")
-START_TIME: Final = _gauge(
-    "process_start_time_seconds", "Time at which each process was started.", "process"
-)
 # Under the names that all client libraries of Prometheus have.
 OPEN_FILES: Final = Metric("process_open_fds", "gauge", "Open file descriptors.", ("process",))
 MOST_FILES: Final = Metric(
     "process_max_fds", "gauge", "The limit of open file descriptors.", ("process",)
 )
-STANDARD_RESIDENT_BYTES: Final = Metric(
+RESIDENT_BYTES: Final = Metric(
     "process_resident_memory_bytes", "gauge", "Resident memory.", ("process",)
 )
 VIRTUAL_BYTES: Final = Metric(
@@ -310,10 +303,8 @@ VIRTUAL_BYTES: Final = Metric(
     "Address space, with the whole of the mapped stores.",
     ("process",),
 )
-STANDARD_CPU_SECONDS: Final = Metric(
-    "process_cpu_seconds_total", "counter", "CPU time.", ("process",)
-)
-STANDARD_START_TIME: Final = Metric(
+CPU_SECONDS: Final = Metric("process_cpu_seconds_total", "counter", "CPU time.", ("process",))
+START_TIME: Final = Metric(
     "process_start_time_seconds", "gauge", "Start time since the epoch.", ("process",)
 )
 PROCESS_RESTARTS: Final = _counter(

@@ -34,9 +34,6 @@ from foreblock.metrics.catalogue import (
     REQUESTS,
     RESIDENT_BYTES,
     SLOW_REQUESTS,
-    STANDARD_CPU_SECONDS,
-    STANDARD_RESIDENT_BYTES,
-    STANDARD_START_TIME,
     START_TIME,
     STATE_KEYS,
     STATE_OUTCOMES,
@@ -59,29 +56,20 @@ class ProcessMetrics:
     """The metrics of this process, sampled at its start and once a second."""
 
     def __init__(self, counters: CounterFile, name: str) -> None:
-        self._resident: Final = [
-            Gauge(counters, metric, name) for metric in (RESIDENT_BYTES, STANDARD_RESIDENT_BYTES)
-        ]
+        self._resident: Final = Gauge(counters, RESIDENT_BYTES, name)
         self._virtual: Final = Gauge(counters, VIRTUAL_BYTES, name)
-        self._cpu: Final = [
-            Count(counters, metric, name) for metric in (CPU_SECONDS, STANDARD_CPU_SECONDS)
-        ]
+        self._cpu: Final = Count(counters, CPU_SECONDS, name)
         self._files: Final = Gauge(counters, OPEN_FILES, name)
         self._most_files: Final = Gauge(counters, MOST_FILES, name)
-        now = time.time()
-        for metric in (START_TIME, STANDARD_START_TIME):
-            Gauge(counters, metric, name).set(now)
+        Gauge(counters, START_TIME, name).set(time.time())
         self.sample()
 
     def sample(self) -> None:
         """Read the memory, the CPU time and the descriptors of the process."""
         virtual, resident = _memory()
         self._virtual.set(virtual)
-        for gauge in self._resident:
-            gauge.set(resident)
-        seconds = time.process_time()
-        for count in self._cpu:
-            count.follow(seconds)
+        self._resident.set(resident)
+        self._cpu.follow(time.process_time())
         self._files.set(_open_files())
         self._most_files.set(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
