@@ -165,5 +165,5 @@ def test_the_command_lists_and_shows() -> None:
     one = json.loads(run(main, ["chains", "--json", str(OP)]).output)
     assert one["forks"]["karst"] == tomllib.loads(text())["forks"]["karst"]
     failed = run(main, ["chains", "nowhere"])
-    assert failed.exit_code == 1
+    assert failed.exit_code == 2
     assert len(FORKS) == len(OptimismFork) - 1
