@@ -306,6 +306,7 @@ def test_the_console_of_a_dev_chain_sends_and_changes_it(browser: Browser) -> No
         assert tab.problems == []
 
 
+@pytest.mark.heavy
 def test_a_service_without_dev_methods_has_no_console(browser: Browser) -> None:
     options = ("--test-listen=", "--workers=1", "--dev-methods=off")
     with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
@@ -491,6 +492,7 @@ def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> 
         assert tab.problems == []
 
 
+@pytest.mark.heavy
 def test_a_dropped_transaction_says_so_and_comes_again(browser: Browser) -> None:
     options = ("--test-listen=", "--mining=manual", "--workers=1")
     with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
