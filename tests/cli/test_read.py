@@ -52,6 +52,9 @@ def call(params: list[Any]) -> object:
             "data": "0x4e487b71" + "00" * 31 + "01",
         }
         raise ToyError(error)  # fmt: skip
+    if message.get("data") == "0xbeef":
+        data = "0x7e273289" + "00" * 31 + "07"
+        raise ToyError({"code": 3, "message": "execution reverted", "data": data})
     return "0x" + message.get("data", "0x")[10:]
 
 
@@ -149,6 +152,38 @@ def test_pending_of_foreblock_is_the_default_and_the_block_is_named(
         assert (done.stdout, done.stderr, asked[-1][1]) == ("0x70\n", told, asked[0][1])
 
 
+@each_case(
+    ("arguments", "headers", "line"),
+    [
+        (["balance", ADDRESS, "99"], f"{SNAPSHOT}; pending=0x37.4:0x{'02' * 32}",
+         "error -32000: header not found: 99; latest is 54, pending is 55.4"),
+        (["balance", ADDRESS, "0x" + "07" * 32], SNAPSHOT,
+         f"error -32000: header not found: 0x{'07' * 32}; latest is 54"),
+        (["call", ADDRESS, "--data", "0x", "--block", "99"], "",
+         "error -32000: header not found: 99; latest is 7"),
+        (["block", "99"], SNAPSHOT, "unknown block 99; latest is 54"),
+        (["block", "99"], "", "unknown block 99; latest is 7"),
+    ],
+)  # fmt: skip
+def test_a_missing_block_is_named_beside_the_latest(
+    arguments: list[str], headers: str, line: str
+) -> None:
+    def answer(request: HttpRequest) -> ToyResponse:
+        method = json.loads(request.body)["method"]
+        body: dict[str, Any] = {"jsonrpc": "2.0", "id": json.loads(request.body)["id"]}
+        results: dict[str, object] = {"eth_blockNumber": "0x7", "eth_getBlockByNumber": None}
+        if method in results:
+            body["result"] = results[method]
+        else:
+            body["error"] = {"code": -32000, "message": "header not found"}
+        text = json.dumps(body).encode()
+        return ToyResponse(200, text, {"Foreblock-Snapshot": headers} if headers else {})
+
+    with http_endpoint(answer) as url:
+        done = run(url, *arguments)
+    assert (done.exit_code, done.stderr) == (1, f"foreblock: {line}\n")
+
+
 def test_latest_is_the_default_of_other_servers(url: str) -> None:
     """They may have no pending state, or another one."""
     assert run(url, "balance", ADDRESS).stderr == "at latest\n"
@@ -187,6 +222,22 @@ def test_revert_says_why(url: str) -> None:
     assert done.exit_code == 1
     line = "foreblock: error -32000: execution reverted: assert(false) (data 0x4e48"
     assert done.stderr.startswith(line)
+
+
+def test_revert_names_a_known_error(url: str) -> None:
+    done = run(url, "call", ADDRESS, "--data", "0xbeef")
+    assert done.exit_code == 1
+    line = "foreblock: error 3: execution reverted: ERC721NonexistentToken(tokenId: 7) (data 0x7e27"
+    assert done.stderr.startswith(line)
+
+
+def test_numbers_of_arguments_and_values_may_have_a_power_or_a_unit(url: str) -> None:
+    done = run(url, "call", ADDRESS, "f(uint256,uint256[])(uint256,uint256[])", "1e30",
+               "[1.5ether, 2]", "--value", "0.1 gwei")  # fmt: skip
+    assert done.stdout == f"{10**30}\n[{15 * 10**17}, 2]\n"
+    refused = run(url, "call", ADDRESS, "f()", "--value", "1.5")
+    assert refused.exit_code == 2
+    assert "'1.5' is not a whole number of wei" in refused.stderr
 
 
 def test_rpc_takes_json_and_text(url: str) -> None:

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from foreblock._engine import Transaction, decode_transaction
 from foreblock.cli import main
+from support.each_case import each_case
 from support.payloads.dev_state import ACCOUNTS
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
@@ -131,6 +132,34 @@ def test_failed_transaction_is_a_failure(toy: Toy, url: str) -> None:
     assert done.exit_code == 1
     assert "status     failed" in done.output
     assert "foreblock: the transaction failed" in done.output
+
+
+@each_case(
+    ("trace", "why"),
+    [
+        ({"error": "execution reverted", "output": "0x7e273289" + "00" * 31 + "07"},
+         ": ERC721NonexistentToken(tokenId: 7)"),
+        ({"error": "execution reverted", "output": "0x4e487b71" + "00" * 31 + "12"},
+         ": division or modulo by zero"),
+        ({"error": "execution reverted", "output": "0x12345678"}, ": execution reverted"),
+        ({"error": "out of gas"}, ": out of gas"),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_a_failed_transaction_says_why_if_it_can_be_traced(trace: dict[str, str], why: str) -> None:
+    toy = Toy()
+    assert toy.receipt is not None
+    toy.receipt["status"] = "0x0"
+    asked: list[list[Any]] = []
+
+    def traced(params: list[Any]) -> object:
+        asked.append(params)
+        return trace
+
+    with toy_endpoint(toy.methods() | {"debug_traceTransaction": traced}) as url:
+        done = run(url, "--to", TO, "--gas", "99999")
+    assert done.stderr == f"foreblock: the transaction failed{why}\n"
+    assert asked == [["0x" + toy.taken[0].hash.hex(), {"tracer": "callTracer"}]]
 
 
 def test_key_signs_and_is_never_shown(toy: Toy, url: str) -> None:

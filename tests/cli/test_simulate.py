@@ -66,6 +66,18 @@ def test_account_of_a_simulation(url: str, tmp_path: Path) -> None:
     ]
 
 
+def test_a_known_error_is_named() -> None:
+    data = "0x7e273289" + "00" * 31 + "07"
+    call = {"status": "0x0", "gasUsed": "0x5208", "returnData": data, "logs": [],
+            "error": {"code": 3, "message": "execution reverted", "data": data}}  # fmt: skip
+    found = {"number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",
+             "gasLimit": "0x1c9c380", "calls": [call],
+             "transactions": [{"from": A0, "to": A1, "value": "0x0"}]}  # fmt: skip
+    with toy_endpoint({"eth_simulateV1": lambda _: [found]}) as address:
+        done = run(address, "-", text=json.dumps(BLOCKS))
+    assert "    error execution reverted: ERC721NonexistentToken(tokenId: 7)\n" in done.stdout
+
+
 def test_blocks_alone_from_standard_input(url: str) -> None:
     done = run(url, "-", text=json.dumps(BLOCKS))
     assert done.exit_code == 0

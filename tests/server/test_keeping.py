@@ -28,6 +28,15 @@ lines.readline()
 line.sendall(b"ready\\n")
 for _ in lines: line.sendall(b"alive\\n")
 """
+STAYING = """
+import signal, socket, sys
+line = socket.socket(fileno=int(sys.argv[1]))
+signal.signal(signal.SIGTERM, lambda *_: line.sendall(b"told to stop\\n"))
+lines = line.makefile("rb")
+lines.readline()
+line.sendall(b"ready\\n")
+for _ in lines: pass
+"""
 LONG_STORY = """
 import socket, sys
 line = socket.socket(fileno=int(sys.argv[1]))
@@ -46,6 +55,11 @@ class Log:
 
     def __getattr__(self, _level: str) -> Callable[..., None]:
         return lambda event, **facts: self._events.put_nowait((event, facts))
+
+    def told(self, name: str) -> list[dict[str, Any]]:
+        """The fields of the events of a name so far."""
+        events = [self._events.get_nowait() for _ in range(self._events.qsize())]
+        return [facts for event, facts in events if event == name]
 
     async def next(self, name: str) -> dict[str, Any]:
         """The fields of the next event of a name."""
@@ -189,6 +203,51 @@ def test_what_hangs_while_it_is_started_again_is_killed_and_replaced(log: Log) -
         assert (await log.next("process_hung"))["pid"] == second
 
     supervised([slot(timeout=1)], stop_the_next)
+
+
+class DrivenLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time is set by the test; descriptors and signals work as ever."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_process_that_still_runs_a_second_after_the_signal_is_told_of(
+    log: Log, *, stays: bool
+) -> None:
+    """Driven by hand: the line comes after exactly that time, and only while a process runs."""
+    loop = DrivenLoop()
+
+    async def told_after(seconds: float) -> list[dict[str, Any]]:
+        loop.now += seconds
+        for _ in range(3):  # turns of the loop: the timer is due in the first
+            await asyncio.sleep(0)
+        return log.told("still_stopping")
+
+    async def run() -> None:
+        ready = asyncio.Event()
+        kept = Supervisor([slot(STAYING)], grace=9.0, ready=ready.set)
+        running = asyncio.create_task(kept.run())
+        await ready.wait()
+        (only,) = kept.running()
+        os.kill(os.getpid(), signal.SIGTERM)
+        while only.word != b"told to stop":  # noqa: ASYNC110, there is no event for it
+            await asyncio.sleep(0)
+        before = await told_after(supervisor.TELL_SECONDS - 0.01)
+        then = await told_after(0.01) if stays else []
+        os.kill(only.pid, signal.SIGKILL)
+        assert not await running
+        assert (before, await told_after(0.01)) == ([], [])
+        assert len(then) == stays
+        for facts in then:
+            assert (facts["processes"], facts["seconds"]) == (1, 9.0 + supervisor.KILL_MARGIN)
+            assert "a second signal stops at once" in facts["why"]
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(run())
 
 
 # Both report when they have loaded; the writer is ready when there is a worker.

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from foreblock.cli.revert_errors import reason_of
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
 from foreblock.settings.declare import did_you_mean
-from foreblock.types import revert_reason
 from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint, shown_snapshot
 
 Value = TypeVar("Value")
@@ -27,6 +27,8 @@ GWEI_DIGITS: Final = 9
 
 _LATEST: Final = re.compile(r"latest=(0x[0-9a-f]+):")
 _PENDING: Final = re.compile(r"pending=(0x[0-9a-f]+)\.(\d+):")
+_NO_BLOCK: Final = re.compile(r"(header|block)\b.* not found|unknown block", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 URL_OPTION = option(
     "--url",
@@ -60,7 +62,7 @@ def connected(url: str) -> Iterator[Endpoint]:
 def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
     """Add the reason in the revert data, unless the message contains it."""
     try:
-        reason = revert_reason(parse_data(refused.data))
+        reason = reason_of(parse_data(refused.data))
     except ValueError:
         return refused
     if reason in refused.message:
@@ -77,13 +79,42 @@ def ask_at(
     """
     try:
         found = endpoint.request(method, params(DEFAULT_TAG if block is None else block))
-    except ErrorAnswer:
+    except ErrorAnswer as refused:
         if block is not None or shown_snapshot(endpoint.headers):
-            raise
+            raise _with_block(endpoint, refused, block) from refused
     else:
         if block is not None or shown_snapshot(endpoint.headers):
             return found
     return endpoint.request(method, params(OTHERWISE))
+
+
+def _with_block(endpoint: Endpoint, refused: ErrorAnswer, block: str | None) -> ErrorAnswer:
+    """Name the block that the endpoint does not have, and its latest one."""
+    if block is None or not _NO_BLOCK.search(refused.message):
+        return refused
+    return ErrorAnswer(
+        refused.code, f"{refused.message}: {shown_block(block)}{heads(endpoint)}", refused.data
+    )
+
+
+def shown_block(block: str) -> str:
+    """A block parameter for people: a number in decimals."""
+    return str(int(block, 16)) if _NUMBER.fullmatch(block) else block
+
+
+def heads(endpoint: Endpoint) -> str:
+    """The latest block of the endpoint, and what is pending, to follow a message."""
+    snapshot = shown_snapshot(endpoint.headers)
+    latest, pending = _LATEST.search(snapshot), _PENDING.search(snapshot)
+    if latest is None:
+        try:
+            found = parse_quantity(endpoint.request("eth_blockNumber"))
+        except (ErrorAnswer, ValueError):
+            return ""
+    else:
+        found = int(latest[1], 16)
+    above = "" if pending is None else f", pending is {int(pending[1], 16)}.{pending[2]}"
+    return f"; latest is {found}{above}"
 
 
 def print_place(endpoint: Endpoint, block: str | None) -> None:
@@ -153,17 +184,25 @@ def decimal(number: int, digits: int) -> str:
     return f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".")
 
 
-DIGITS: Final = {"": 0, "wei": 0, "gwei": 9, "ether": 18}  # decimals of each unit
+DIGITS: Final = {"": 0, "wei": 0, "gwei": 9, "eth": 18, "ether": 18}  # decimals of each unit
+AMOUNTS: Final = "7, 1e18, 7gwei or 0.5ether"
+MOST_BITS: Final = 256
 
-_AMOUNT: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))? ?([a-z]*)")
+_AMOUNT: Final = re.compile(r"([0-9][0-9_]*)(?:\.([0-9]+))?(?:e([0-9]{1,2}))? ?([a-z]*)")
 
 
 def amount(text: str) -> int:
-    """Parse an amount such as 7, 7wei, 2gwei or 0.5ether to wei. Raises `click.BadParameter`."""
-    found = _AMOUNT.fullmatch(text)
-    if found is None or found[3] not in DIGITS:
-        raise click.BadParameter(f"invalid amount {text!r}; use e.g. 7, 7gwei or 0.5ether")
-    fraction, digits = (found[2] or "").rstrip("0"), DIGITS[found[3]]
+    """Parse an amount such as 7, 1e18, 2 gwei or 0.5ether to wei. Raises `click.BadParameter`."""
+    found = _AMOUNT.fullmatch(text.strip().lower())
+    if found is None:
+        raise click.BadParameter(f"invalid amount {text!r}; use e.g. {AMOUNTS}")
+    whole, fraction, power, unit = found.groups(default="")
+    if unit not in DIGITS:
+        raise click.BadParameter(f"{text!r}: unknown unit {unit!r}; use wei, gwei or ether")
+    fraction, digits = fraction.rstrip("0"), DIGITS[unit] + int(power or 0)
     if len(fraction) > digits:
         raise click.BadParameter(f"{text!r} is not a whole number of wei")
-    return int(found[1] + fraction.ljust(digits, "0"))
+    value = int(whole.replace("_", "") + fraction.ljust(digits, "0"))
+    if value.bit_length() > MOST_BITS:
+        raise click.BadParameter(f"{text!r} is more than 2^256 - 1 wei")
+    return value

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from foreblock.cli.asking import (
+    AMOUNTS,
     DEFAULT_BLOCK,
     ETHER_DIGITS,
     GWEI_DIGITS,
@@ -22,6 +23,7 @@ from foreblock.cli.asking import (
     connected,
     date,
     decimal,
+    heads,
     print_place,
 )
 from foreblock.cli.verb import argument, option, stop, verb
@@ -55,12 +57,13 @@ def block(*, block: str | None, full: bool, url: str, as_json: bool) -> None:
         by_hash = parameter is not None and len(parameter) == 2 + 2 * HASH_BYTES
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         found = ask_at(endpoint, method, lambda at: [at, full], parameter)
-    if not as_json:
+        known = heads(endpoint) if found is None else ""
+    if found is not None and not as_json:
         print_place(endpoint, parameter)
     if as_json:
         click.echo(json.dumps(found))
     elif found is None:
-        stop(f"unknown block {block}", 1)
+        stop(f"unknown block {block}{known}", 1)
     else:
         _print_block(found)
 
@@ -106,9 +109,7 @@ def balance(*, address: str, block: str | None, url: str, as_json: bool) -> None
 )
 @option("--data", metavar="HEX", help="Call data, instead of SIGNATURE.")
 @option("--from", "sender", metavar="ADDRESS", help="Sender of the call.")
-@option(
-    "--value", metavar="AMOUNT", type=amount, help="Value in wei, or with a unit: 7gwei, 0.5ether."
-)
+@option("--value", metavar="AMOUNT", type=amount, help=f"Value in wei, or with a unit: {AMOUNTS}.")
 @option("--gas", metavar="GAS", type=click.IntRange(min=0), help="Gas limit of the call.")
 @option("--block", metavar="BLOCK", show_default=DEFAULT_BLOCK, help="Block whose state is used.")
 @URL_OPTION

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.asking import URL_OPTION, amount, checked, checked_address, connected
+from foreblock.cli.asking import AMOUNTS, URL_OPTION, amount, checked, checked_address, connected
+from foreblock.cli.revert_errors import reason_of
 from foreblock.cli.verb import in_section, json_option, option, stop, verb
-from foreblock.errors import InvalidArgument, NotAnAnswer
+from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer
 from foreblock.ledger.rules.transaction_rules import DYNAMIC_FEE
 from foreblock.primitives import (
     HASH_BYTES,
@@ -53,7 +54,7 @@ class SentTransaction:
 @transaction("--to", metavar="ADDRESS", help="Recipient of the transaction.")
 @transaction("--create", is_flag=True, help="Create a contract, with --data as its init code.")
 @transaction("--value", metavar="AMOUNT", type=amount, default="0",
-             help="Value in wei, or with a unit: 7gwei, 0.5ether.")  # fmt: skip
+             help=f"Value in wei, or with a unit: {AMOUNTS}.")  # fmt: skip
 @transaction("--data", metavar="HEX", default="0x", help="Call data, or init code with --create.")
 @transaction("--gas", metavar="GAS", type=click.IntRange(min=0),
              help="Gas limit; estimated by default.")  # fmt: skip
@@ -98,8 +99,8 @@ def send(  # noqa: PLR0913, one per option
             click.echo(json.dumps(_values(sent)))
         else:
             _print(url, sent)
-    if _failed(sent):
-        stop("the transaction failed", 1)
+        if _failed(sent):
+            stop(f"the transaction failed{_reason(endpoint, sent.hash)}", 1)
 
 
 def _secret(key: str | None, mnemonic: str, account: int) -> bytes:
@@ -178,6 +179,21 @@ def _flashblock(headers: Mapping[str, str], block_hash: object) -> int | None:
     """The index of the flashblock in which the receipt's block was the pending one."""
     pending = _PENDING.search(headers.get("Foreblock-Snapshot", ""))
     return int(pending[1]) if pending is not None and pending[2] == block_hash else None
+
+
+def _reason(endpoint: Endpoint, hash: str) -> str:
+    """Why a transaction failed, to follow a message; empty if the endpoint cannot trace it."""
+    try:
+        found = endpoint.request("debug_traceTransaction", [hash, {"tracer": "callTracer"}])
+    except ErrorAnswer:
+        return ""
+    match found:
+        case {"error": str(error), "output": str(output)}:
+            return f": {reason_of(checked(parse_data, output, 'output')) or error}"
+        case {"error": str(error)}:
+            return f": {error}"
+        case _:
+            return ""
 
 
 def _values(sent: SentTransaction) -> dict[str, object]:

@@ -20,10 +20,10 @@ from foreblock.cli.asking import (
     decimal,
     print_place,
 )
+from foreblock.cli.revert_errors import reason_of
 from foreblock.cli.verb import argument, option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.primitives import parse_data
-from foreblock.types import revert_reason
 
 TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that represent ether transfers
 SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
@@ -127,7 +127,7 @@ def _error(call: Any) -> str:  # noqa: ANN401, as above
     error = call["error"]
     text = error if isinstance(error, str) else str(error["message"])
     data = call["returnData"] if isinstance(error, str) else error.get("data", "0x")
-    reason = revert_reason(parse_data(data))
+    reason = reason_of(parse_data(data))
     return text if reason in text or ": " in text else f"{text}: {reason}"
 
 

@@ -122,9 +122,10 @@ function lookup(kind, selector, address) {
 
 // https://docs.soliditylang.org/en/latest/control-structures.html#panic-via-assert-and-error-via-require
 const PANICS = {
-  0x00: "a panic of the compiler", 0x01: "an assertion failed", 0x11: "arithmetic overflow",
-  0x12: "division by zero", 0x21: "not a value of the enum", 0x22: "badly encoded storage",
-  0x31: "pop of an empty array", 0x32: "index out of bounds", 0x41: "out of memory", 0x51: "call of an empty function",
+  0x00: "generic panic", 0x01: "assert(false)", 0x11: "arithmetic underflow or overflow",
+  0x12: "division or modulo by zero", 0x21: "enum overflow", 0x22: "invalid encoded storage byte array accessed",
+  0x31: "out-of-bounds array access; popping on an empty array", 0x32: "out-of-bounds access of an array or bytesN",
+  0x41: "out of memory", 0x51: "uninitialized function",
 };
 
 export const SIGNATURES = [
