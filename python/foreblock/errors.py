@@ -88,6 +88,13 @@ class InvalidParams(CallerError):
     why: str
 
 
+class NoSigner(InvalidParams):
+    """A dev chain has no key of the sender, and does not impersonate it."""
+
+    why: str = "No Signer available"  # anvil's words, which tools read
+    hint = "eth_accounts lists the accounts with a key; anvil_impersonateAccount lets others send"
+
+
 class BadArgument(InvalidParams):
     """One argument of a request is invalid; `path` is the position in it, or empty."""
 

@@ -20,7 +20,6 @@ from foreblock.types import keccak256
 from support.chains.dev_chain import ACCOUNTS
 from support.chains.dev_service import dev_service
 from support.each_case import each_case
-from support.servers.asking import error
 
 CASES = [
     json.loads(line)
@@ -172,8 +171,8 @@ def test_accounts_of_the_chain_sign(tmp_path: Path) -> None:
             "eth_signTypedData_v4", who, one("uint256", str(2**255 + 1))
         )
         stranger = "0x" + "11" * 20
-        assert client.ask("eth_signTypedData_v4", stranger, MAIL) == error(
-            -32602, "No Signer available"
-        )
+        refusal = client.ask("eth_signTypedData_v4", stranger, MAIL)
+        assert (refusal["code"], refusal["message"]) == (-32602, "No Signer available")
+        assert "anvil_impersonateAccount" in refusal["data"]["hint"]
         long = one("string", "x" * 70_000)
         assert "limit 65536" in client.ask("eth_signTypedData_v4", who, long)["message"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from foreblock.errors import NoSigner
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.transaction_rules import MARK
 from foreblock.methods.dev.preparing import Preparing
@@ -26,7 +27,7 @@ from support.servers.long_work import scheduler
 ALICE, BOB = ("0x" + each.address.hex() for each in ACCOUNTS[:2])
 NOBODY = "0x" + "dd" * 20
 STRANGER = "0x" + "00" * 19 + "aa"
-NO_SIGNER = error(-32602, "No Signer available")
+NO_SIGNER = error(-32602, "No Signer available") | {"data": {"hint": NoSigner.hint}}
 ERC20 = "0x7e57000000000000000000000000000000000020"
 REVERTING = "0x60006000fd"  # init code that reverts
 

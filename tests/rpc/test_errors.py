@@ -48,6 +48,7 @@ EXAMPLES = [
     errors.Halted("out of gas"),
     errors.TimedOut(5000),
     errors.RejectedTransaction("nonce too low: next nonce 7, tx nonce 5"),
+    errors.NoSigner(),
     errors.NonceUsedAboveLatest("nonce too low: next nonce 7, tx nonce 5"),
     errors.NoSequencerHere(),
     errors.SequencerUnavailable(),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from foreblock.bus.commands import AnyCommand
-from foreblock.errors import InvalidParams, NoSequencerHere
+from foreblock.errors import NoSequencerHere, NoSigner
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import unsigned_nonce
 from foreblock.methods.shapes import array, write_data
@@ -160,8 +160,6 @@ def waiting_text(transaction: Transaction, deposit: tuple[int, int] | None = Non
 
 # --- Keys ----------------------------------------------------------------------------------------
 
-NO_SIGNER: Final = "No Signer available"  # anvil's words, which tools read
-
 
 class Keys:
     """Secret keys by address, in the order of the accounts."""
@@ -183,10 +181,10 @@ class Keys:
         return self._secrets.get(address)
 
     def required(self, address: bytes) -> bytes:
-        """The key of an account; raises `InvalidParams` if it is not here."""
+        """The key of an account; raises `NoSigner` if it is not here."""
         secret = self._secrets.get(address)
         if secret is None:
-            raise InvalidParams(NO_SIGNER)
+            raise NoSigner
         return secret
 
 

@@ -28,6 +28,7 @@ from foreblock.errors import (
     MissingTrieNodes,
     NonceUsedAboveLatest,
     NoSequencerHere,
+    NoSigner,
     NoSuchHead,
     NotCanonical,
     NotificationsUnsupported,
@@ -139,8 +140,9 @@ def _coded(code: int, message: str | None = None) -> Row:
 
 def _hinted(error: Exception) -> Fault:
     """The exception's own sentence, and what helps against it."""
-    assert isinstance(error, NonceUsedAboveLatest | NoSequencerHere)
-    return Fault(REFUSED, str(error), {"hint": error.hint})
+    assert isinstance(error, NonceUsedAboveLatest | NoSequencerHere | NoSigner)
+    code = INVALID_PARAMS if isinstance(error, NoSigner) else REFUSED
+    return Fault(code, str(error), {"hint": error.hint})
 
 
 def _pruned(error: Exception) -> Fault:
@@ -208,6 +210,7 @@ def _duration(milliseconds: int) -> str:
 
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _coded(INVALID_PARAMS),
+    NoSigner: _hinted,
     LimitExceeded: _coded(LIMIT),
     RefusedOverride: _coded(REFUSED),
     RefusedFilter: _coded(REFUSED),

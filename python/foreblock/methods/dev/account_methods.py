@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Raw
 
 from foreblock.bus.commands import DropTransactions, Impersonate, ImpersonateAll
-from foreblock.errors import InvalidParams
+from foreblock.errors import NoSigner
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.dev.commanding import (
@@ -22,7 +22,7 @@ from foreblock.methods.dev.commanding import (
 from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.dev.unlocked import UnlockedMethods
 from foreblock.methods.params import Params, address, reader, take_none
-from foreblock.methods.sequencing import NO_SIGNER, Commands, Keys, is_impersonated, write_accounts
+from foreblock.methods.sequencing import Commands, Keys, is_impersonated, write_accounts
 from foreblock.methods.shapes import write_data
 from foreblock.methods.table import Family, Method, command
 
@@ -87,7 +87,7 @@ class ImpersonationMethods:
         """True for an account that the service sends for; accounts are never locked."""
         who = address(_read_passphrase(raw).address, 0)
         if self._keys.secret(who) is None and not is_impersonated(view, who):
-            raise InvalidParams(NO_SIGNER)
+            raise NoSigner
         return b"true"
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Raw, Struct, field, structs
 
 from foreblock.bus.commands import SendUnsigned
-from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
+from foreblock.errors import InvalidParams, NoSigner, RefusedCall, UnsupportedType
 from foreblock.ledger.calls.call import FEE_LIMIT, Call, check_fields, message
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import (
@@ -23,7 +23,7 @@ from foreblock.ledger.rules.transaction_rules import (
 from foreblock.methods.dev.commanding import U64, Number, number, word
 from foreblock.methods.params import Params, address, read_in_turn, reader
 from foreblock.methods.pool.filling import FillMethods, check_parts, read_transaction_request
-from foreblock.methods.sequencing import NO_SIGNER, Keys, is_impersonated
+from foreblock.methods.sequencing import Keys, is_impersonated
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.types import (
     Transaction,
@@ -124,7 +124,7 @@ class Preparing:
         sender = self._sender(further.sender, has_default=not anybody)
         is_unsigned = self._keys.secret(sender) is None
         if is_unsigned and not (anybody or is_impersonated(view, sender)):
-            raise InvalidParams(NO_SIGNER)
+            raise NoSigner
         call = structs.replace(asked.call, sender=sender)
         kind = _type_of(call, further.type)
         _check(kind, call)
@@ -150,7 +150,7 @@ class Preparing:
             return address(given, 0, "$.from")
         if has_default and self._keys.addresses:
             return self._keys.addresses[0]
-        raise InvalidParams(NO_SIGNER)
+        raise NoSigner
 
     def _priced(self, view: LedgerView, call: Call) -> Steps[Call]:
         """The call with fees; those that are given stay, also 0 if a block accepts that."""

@@ -16,7 +16,7 @@ from foreblock.bus.commands import (
     SendUnsigned,
     SetConsoleOutput,
 )
-from foreblock.errors import PoolRefusal, RefusedCommand
+from foreblock.errors import NoSigner, PoolRefusal, RefusedCommand
 from foreblock.ledger.rules.transaction_rules import unsigned_source
 from foreblock.sequencer.attributes import derive
 from foreblock.sequencer.commands.execution import executes
@@ -25,7 +25,6 @@ from foreblock.types import Message, Transaction, deposit_transaction, unsigned_
 
 MOST_IMPERSONATED: Final = 1_000  # accounts; they are in a row that many commits write
 HEADROOM: Final = 2  # times the base fee, of a transaction without a fee
-NO_SIGNER: Final = "No Signer available"  # anvil's words, which tools read
 
 
 @executes(Impersonate)
@@ -57,7 +56,7 @@ def send_unsigned(command: SendUnsigned, sequencer: Sequencer) -> bytes | str:
     """Add a transaction without a signature; returns its hash, or the reason of the pool."""
     state, sender = sequencer.mining.state, command.sender
     if not (command.is_allowed or state.impersonates_all or sender in state.impersonated):
-        raise RefusedCommand(NO_SIGNER)
+        raise RefusedCommand(str(NoSigner()))
     try:
         transaction = _unsigned(command, sequencer)
         sequencer.submit(transaction, may_replace=False)
