@@ -283,6 +283,13 @@ class TooManyWaiting(ExecutionError):
     template = "too many requests are waiting ({most})"
 
 
+class KeyBudgetSpent(ExecutionError):
+    """The API key of a request has no unit left."""
+
+    retry_after: int
+    template = "the budget of this API key is spent; try again in {retry_after} s"
+
+
 class TooMuchUnsent(ExecutionError):
     """Unsent responses leave no memory for another long response of this worker."""
 

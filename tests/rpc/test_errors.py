@@ -63,6 +63,7 @@ EXAMPLES = [
     errors.BusMessageTooLong(17_000_000, 16_777_216),
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
+    errors.KeyBudgetSpent(3),
     errors.TooMuchUnsent(1 << 28),
     errors.RefusedFilter("unknown block"),
     errors.HiddenMethod("evm_mine", "it is switched off"),

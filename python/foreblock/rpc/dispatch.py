@@ -38,7 +38,7 @@ from foreblock.rpc.envelope import (
 from foreblock.rpc.error_codes import Fault
 from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.admission import Lease, LongText, WorkerBudget
-from foreblock.scheduling.fair_queue import FairQueue
+from foreblock.scheduling.fair_queue import FairQueue, Priority
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.scheduling.steps import DetachedWait, Pipelined, discard
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -83,6 +83,7 @@ class Dispatcher(Generic[C]):
         budget: WorkerBudget | None = None,
         counts: RequestCounts | None = None,
         writing: WritingMethods[C] | None = None,
+        priority: Priority = Priority.NORMAL,
     ) -> None:
         """`queue` and `budget` are those of the worker; `counts` has a row for each method."""
         counts = counts or RequestCounts(RequestMeter.private(), methods)
@@ -99,11 +100,13 @@ class Dispatcher(Generic[C]):
         self._clock: Final = clock
         self._queue: Final = queue or FairQueue()
         self._budget: Final = budget or WorkerBudget()
+        self._waits: Final = self._budget.waits_of(priority)
+        self._priority: Final = priority
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once unless a request of it waits."""
         if len(body) >= THRESHOLDS.long_body_bytes:
-            lease = self._budget.waits.lease()
+            lease = self._waits.lease()
             if lease is None:
                 return self._refuse(Malformed(fault := self._too_many_waiting()), fault)
             return self._answer_long(body, client, lease)
@@ -114,9 +117,9 @@ class Dispatcher(Generic[C]):
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
         while asked is None:
-            await self._queue.wait()
+            await self._queue.wait(self._priority)
             asked = self._read_on(reading)
-        await self._queue.wait()
+        await self._queue.wait(self._priority)
         del lease  # answering takes its own lease if it waits
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
@@ -149,7 +152,7 @@ class Dispatcher(Generic[C]):
         if isinstance(answer, list):
             context.close()
             return self._reply_long(asked, answer, context.headers)
-        lease = self._budget.waits.lease()
+        lease = self._waits.lease()
         if lease is None:
             discard(answer)
             context.close()
@@ -253,7 +256,7 @@ class Dispatcher(Generic[C]):
 
     def _too_many_waiting(self) -> Fault:
         """Return the fault of a request that would have to wait and gets no lease."""
-        return self._fault(TooManyWaiting(self._budget.waits.total))
+        return self._fault(TooManyWaiting(self._waits.total))
 
     def _answer_unusual(
         self, asked: Malformed | list[Item], client: Client
@@ -278,7 +281,7 @@ class Dispatcher(Generic[C]):
             return batch.reply()
         waiting = self._advance(context, batch)
         if not batch.done:
-            lease = self._budget.waits.lease()
+            lease = self._waits.lease()
             if lease is not None:
                 return self._finish_batch(context, batch, waiting, lease)
             batch.refuse_to_wait(waiting, self._too_many_waiting())
@@ -358,7 +361,7 @@ class Dispatcher(Generic[C]):
         try:
             while not batch.done:
                 if not waiting:
-                    await self._queue.wait()
+                    await self._queue.wait(self._priority)
                 else:
                     batch.add_awaited(waiting, await self._await_all(waiting))
                 waiting = self._advance(context, batch)

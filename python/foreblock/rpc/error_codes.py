@@ -24,6 +24,7 @@ from foreblock.errors import (
     IncompleteState,
     InvalidParams,
     InvalidProofData,
+    KeyBudgetSpent,
     LimitExceeded,
     MissingTrieNodes,
     NonceUsedAboveLatest,
@@ -161,6 +162,11 @@ def _spent(error: Exception) -> Fault:
     return Fault(OVERLOADED, f"state not available: {error}", {"retryAfter": error.retry_after})
 
 
+def _key_spent(error: Exception) -> Fault:
+    assert isinstance(error, KeyBudgetSpent)
+    return Fault(OVERLOADED, str(error), {"retryAfter": error.retry_after})
+
+
 def _upstream_error(error: Exception) -> Fault:
     """The error of an upstream that a request was passed on to."""
     assert isinstance(error, ErrorAnswer)
@@ -266,6 +272,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     StoreClosed: _coded(REFUSED, UNAVAILABLE),
     PoolFull: _coded(OVERLOADED, "too many long calls are waiting, try again later"),
     TooManyWaiting: _coded(OVERLOADED, "too many requests are waiting, try again later"),
+    KeyBudgetSpent: _key_spent,
     TooMuchUnsent: _coded(
         OVERLOADED, "too many responses are unread; request less or try again later"
     ),

@@ -176,9 +176,9 @@ class FetchingDispatcher(Dispatcher[C]):
         self, fetcher: MissingStateFetcher, missed: Sequence[Missed]
     ) -> Exception | None:
         """Fetch missing state; returns the reason if that fails."""
-        lease = self._budget.waits.lease()
+        lease = self._waits.lease()
         if lease is None:
-            return TooManyWaiting(self._budget.waits.total)
+            return TooManyWaiting(self._waits.total)
         try:
             await fetcher.fetch(missed)
         except Exception as why:  # noqa: BLE001, the client gets the reason

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from foreblock.scheduling.fair_queue import Priority
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 DEFAULT_WAITS: Final = 1024
@@ -40,6 +41,22 @@ class Quota:
     def lease(self, size: int = 1) -> "Lease | None":
         """Lease some units; None if fewer are left."""
         return Lease(self, size) if size <= self.left else None
+
+
+class QuotaPart(Quota):
+    """A quota of which a part is kept for others."""
+
+    __slots__ = ("_kept", "_whole")
+
+    def __init__(self, whole: Quota, part: float) -> None:
+        """All may lease this part of it."""
+        super().__init__(whole.total)
+        self._whole: Final = whole
+        self._kept: Final = round(whole.total * (1 - part))
+
+    def lease(self, size: int = 1) -> "Lease | None":
+        """Lease some units of the whole; None if fewer are left than are kept."""
+        return self._whole.lease(size) if self._whole.left >= size + self._kept else None
 
 
 class Lease:
@@ -84,6 +101,11 @@ class WorkerBudget:
     def held(self) -> int:
         """Bytes of responses that are held now."""
         return self.limit - self.bytes_left
+
+    def waits_of(self, priority: Priority) -> Quota:
+        """The waiting requests of a priority: lower ones leave some for higher ones."""
+        part = THRESHOLDS.waits_parts[priority]
+        return self.waits if part == 1 else QuotaPart(self.waits, part)
 
     def has_for(self, pieces: Iterable[bytes]) -> bool:
         """Return whether these pieces may be added to a response; sets `wanted` if not."""

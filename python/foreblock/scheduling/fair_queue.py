@@ -7,50 +7,69 @@ without waiting is charged to the round it is done in (`RoundBudget`).
 Half-done work holds memory. A thousand simulations in turn would hold a thousand times as
 much as one and end no sooner, so only some are started; the others wait for a place,
 addresses in turn (`WorkSlots`).
+
+What waits has a priority, which API keys decide: a lower one gets a slice or a place when no
+higher one waits.
 """
 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
+from enum import IntEnum
 from typing import Final
 
 
+class Priority(IntEnum):
+    """The order of what waits."""
+
+    HIGH = 0
+    NORMAL = 1
+    LOW = 2
+
+
+def priority_of(client: Hashable) -> Priority:
+    """The priority of a client."""
+    found: Priority = getattr(client, "priority", Priority.NORMAL)
+    return found
+
+
 class FairQueue:
-    """First come, first served: one slice in each round of the loop."""
+    """First come, first served at each priority: one slice in each round of the loop."""
 
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: Final = tuple(deque[asyncio.Future[None]]() for _ in Priority)
         self._giving = False
         self.slices = 0  # that were given so far
 
     @property
     def length(self) -> int:
         """The number of waiting slices."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting))
 
     @property
     def is_busy(self) -> bool:
         """A slice is due in the next round of the loop."""
         return self._giving
 
-    async def wait(self) -> None:
+    async def wait(self, priority: Priority = Priority.NORMAL) -> None:
         """Wait for a slice behind all that wait already. The caller ends the slice itself."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
-        self._waiting.append(turn)
+        self._waiting[priority].append(turn)
         if not self._giving:
             self._giving = True
             loop.call_soon(self._wake_next, loop)
         await turn
 
     def _wake_next(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():  # else its task was cancelled
-                self.slices += 1
-                turn.set_result(None)
-                loop.call_soon(self._wake_next, loop)
-                return
+        for waiting in self._waiting:
+            while waiting:
+                turn = waiting.popleft()
+                if not turn.done():  # else its task was cancelled
+                    self.slices += 1
+                    turn.set_result(None)
+                    loop.call_soon(self._wake_next, loop)
+                    return
         self._giving = False
 
 
@@ -78,7 +97,9 @@ class WorkSlots:
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._waiting: Final[OrderedDict[Hashable, deque[asyncio.Future[None]]]] = OrderedDict()
+        self._waiting: Final = tuple(
+            OrderedDict[Hashable, deque[asyncio.Future[None]]]() for _ in Priority
+        )
 
     def try_acquire(self) -> bool:
         """Take a slot if one is free."""
@@ -91,7 +112,8 @@ class WorkSlots:
         """Wait for a slot, which the caller then has."""
         address = getattr(client, "address", None)
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(address, deque()).append(place)
+        waiting = self._waiting[priority_of(client)]
+        waiting.setdefault(address, deque()).append(place)
         try:
             await place
         except asyncio.CancelledError:
@@ -101,12 +123,13 @@ class WorkSlots:
 
     def release(self) -> None:
         """Give the slot to the next address that waits, else free it."""
-        while self._waiting:
-            address, places = self._waiting.popitem(last=False)
-            place = places.popleft()
-            if places:
-                self._waiting[address] = places
-            if not place.done():  # else its task was cancelled
-                place.set_result(None)
-                return
+        for waiting in self._waiting:
+            while waiting:
+                address, places = waiting.popitem(last=False)
+                place = places.popleft()
+                if places:
+                    waiting[address] = places
+                if not place.done():  # else its task was cancelled
+                    place.set_result(None)
+                    return
         self._free += 1

@@ -8,12 +8,16 @@ waits for it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from foreblock.scheduling.admission import LongText
+from foreblock.scheduling.fair_queue import Priority
 from foreblock.scheduling.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from foreblock.scheduling.api_keys import ApiKey
 
 FlashblockRef = tuple[int, int]  # the number of its block, and its index
 
@@ -127,8 +131,9 @@ class Reply(Struct, frozen=True, gc=False):
 class Client(Struct, frozen=True, gc=False):
     """The sender of a request, as far as fairness needs to know it."""
 
-    address: str  # of the other end; may be empty
+    address: str  # of the other end, or its API key; may be empty
     connection: int  # a number that no other connection of the worker has
+    priority: Priority = Priority.NORMAL
 
 
 class Readiness(NamedTuple):
@@ -250,6 +255,8 @@ class Served(NamedTuple):
     sessions_at: Mapping[bytes, OpenSession] = {}  # those at other paths than the root
     # Makes what is served at addresses that other machines reach; None is the same.
     elsewhere: "Callable[[], Served] | None" = None
+    # The handlers and sessions of an API key, which charge it.
+    for_key: "Callable[[ApiKey], Served] | None" = None
     counts: ServerCounts = ServerCounts()
     # The text of /metrics; without it there is no such path.
     metrics: Callable[[], bytes | Awaitable[Text]] | None = None

@@ -28,7 +28,7 @@ from typing import Final, TypeVar
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.call_threads import CallRunner, CallThreads
-from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, WorkSlots
+from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, WorkSlots, priority_of
 from foreblock.scheduling.reply import Text, length_of
 from foreblock.scheduling.steps import Pace, Steps, Work, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -204,7 +204,7 @@ class Scheduler:
             if work is not None:
                 outcome, failure = await self._on_thread(work, client, int(left * 1_000_000))
             if work is None or self.queue.is_busy:
-                await self.queue.wait()
+                await self.queue.wait(priority_of(client))
             pace.renew()
             try:
                 work = steps.send(outcome) if failure is None else steps.throw(failure)

@@ -115,6 +115,10 @@ class Thresholds(Struct, frozen=True):
     # In a batch, which holds one view for all its requests, the wait ends after this.
     batch_wait_seconds: float = 5.0
 
+    # --- Priorities of API keys ---
+    # Parts of all waiting requests that those of high, normal and low priority may reach.
+    waits_parts: tuple[float, float, float] = (1.0, 1.0, 0.5)
+
     # --- Requests that are long ---
     # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.
     long_body_bytes: int = 256 * 1024

@@ -35,7 +35,9 @@ from foreblock.server.answers import (
     serve_document,
 )
 from foreblock.server.compression import coding_of
-from foreblock.server.head import ALL_ORIGINS, RequestHead, host_allowed, origin_allowed
+from foreblock.server.head import ALL_ORIGINS, KEPT, RequestHead, host_allowed, origin_allowed
+from foreblock.server.key_table import KeyTable
+from foreblock.server.keyed import HEADERS, key_of
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 from foreblock.settings import Access, ServerLimits
 
@@ -138,6 +140,12 @@ class RequestRules(NamedTuple):
     documents: Documents = NO_DOCUMENTS
     metrics: bool = False  # whether /metrics is served
     gzip_from: int = 0  # bytes of a response that is compressed; 0 disables compression
+    kept: frozenset[bytes] = KEPT  # names of the headers that are used
+    keys: KeyTable | None = None  # without, no request needs a key
+
+    def with_keys(self, keys: KeyTable) -> Self:
+        """These rules, and that each request to a handler has a key."""
+        return self._replace(keys=keys, kept=KEPT | HEADERS)
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
@@ -161,6 +169,9 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
     if isinstance(target, Answer):
         return _refused(head, target)
     answer, minimum = _with_minimum(head, target[1], _answer(head, *target, length, rules))
+    key = b""
+    if rules.keys is not None and (answer is None or isinstance(answer, Upgrade)):
+        answer, key = _with_key(head, target[1], answer, rules.keys)
     if length > rules.body_limit:
         too_large = answers.body_too_large(length, rules.body_limit)
         return _refused(head, answer if isinstance(answer, Answer) and answer.text else too_large)
@@ -178,7 +189,7 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
         expects,
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         minimum is None and _repeatable(head, length, answer, expectation),
-        ROOT if answer is not None else _handler_path(head, target[1], rules),
+        ROOT if answer is not None else _handler_path(head, target[1], rules) + key,
         _request_id(head).decode("ascii"),
         minimum,
     )
@@ -243,6 +254,16 @@ def _with_minimum(
     if isinstance(minimum, Answer):
         return minimum, None
     return answer, minimum
+
+
+def _with_key(
+    head: RequestHead, target: bytes, answer: Upgrade | None, keys: KeyTable
+) -> tuple[Answer | Upgrade | None, bytes]:
+    """The response, and what a request adds to its path for the key that pays for it."""
+    found = key_of(head, target.partition(b"?")[2], keys)
+    if isinstance(found, Answer):
+        return found, b""
+    return (None if answer is None else answer._replace(path=answer.path + found)), found
 
 
 def _answer_elsewhere(

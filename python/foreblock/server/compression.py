@@ -26,7 +26,7 @@ GZIP: Final = zlib.MAX_WBITS | 16  # with the header and the checksum of gzip
 FASTEST: Final = 1
 AT_ONCE: Final = 4  # compressed responses of an address
 
-CodedHandler = Callable[[bytes, Client], Reply | Awaitable[Reply | Answer]]
+CodedHandler = Callable[[bytes, Client], Reply | Answer | Awaitable[Reply | Answer]]
 
 
 def coding_of(head: RequestHead) -> bytes:

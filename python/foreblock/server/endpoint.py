@@ -19,13 +19,23 @@ from typing import Final, Protocol
 
 from foreblock.errors import ForeblockError
 from foreblock.scheduling.admission import WorkerBudget
-from foreblock.scheduling.reply import NO_FAST_PATH, FastPath, Served, Text, whole
+from foreblock.scheduling.api_keys import ApiKey
+from foreblock.scheduling.reply import (
+    NO_FAST_PATH,
+    FastPath,
+    OpenSession,
+    Served,
+    Text,
+    whole,
+)
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import SUCCESS, Answer, Scrape
 from foreblock.server.checks import ROOT, AcceptedHead, RefusedRequest, RequestRules, check
 from foreblock.server.compression import CodedHandler, coded_handlers
 from foreblock.server.head import RequestHead
+from foreblock.server.key_table import KeyTable
+from foreblock.server.keyed import Admitting, ByKey, refuse_unknown, session_of_key
 from foreblock.server.sweep import SweptConnection, Ticker
 from foreblock.settings import WebSocketLimits
 
@@ -50,12 +60,18 @@ class HeadCache(dict[bytes, AcceptedHead]):
                 self.clear()
                 self._fast_path.clear_heads()
             self[head] = accepted
-            if b" " in accepted.path:  # compressed, in threads
+            if b" " in accepted.path:  # compressed in threads, or paid for by a key
                 return
             is_at_root = accepted.path == ROOT
             self._fast_path.cache_head(
                 head, accepted.length, SUCCESS, accepted.headers, is_at_root=is_at_root
             )
+
+    def forget(self) -> None:
+        """Check every head again."""
+        self.clear()
+        self._verdicts.clear()
+        self._fast_path.clear_heads()
 
     def judge(self, head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
         """Check a head, or return the cached verdict of an equal one."""
@@ -125,33 +141,66 @@ class HttpEndpoint:
         budget: WorkerBudget,
         websocket: WebSocketLimits | None = None,
     ) -> None:
-        at_paths = {ROOT: served.answer, **served.at_paths}
-        self.handlers: Final[dict[bytes, CodedHandler]] = {}
-        if not served.only_metrics:
-            self.handlers.update(at_paths)
-        self.sessions: Final = {**served.sessions_at}  # by path
-        if served.open_session is not None:
-            self.sessions[ROOT] = served.open_session
+        paths = () if served.only_metrics else (ROOT, *served.at_paths)
+        self.handlers: dict[bytes, CodedHandler]
+        self.sessions: dict[bytes, OpenSession | None]
         self.websocket: Final = websocket or WebSocketLimits()
         self.flusher: Final = Flusher()
         self.readiness: Final = served.readiness
         self._metrics: Final = served.metrics
         self.check_minimum: Final = served.check_minimum
         self.rules: Final = rules._replace(
-            paths=frozenset(self.handlers), metrics=served.metrics is not None
+            paths=frozenset(paths), metrics=served.metrics is not None
         )
-        if rules.gzip_from:
-            for path in self.rules.paths:
-                coded = coded_handlers(
-                    path, at_paths[path], budget, rules.gzip_from, rules.body_limit
-                )
-                self.handlers.update(coded)
         self.counts: Final = served.counts
         self.ticker: Final = ticker
         self.fast_path: Final = served.fast_path.answer
         self.heads: Final = HeadCache(served.fast_path)
         self.budget: Final = budget
         self._connections: Final = connections
+        if rules.keys is None:
+            self.handlers, self.sessions = self._handlers_of(served), _sessions_of(served)
+        else:
+            assert served.for_key is not None, "whatever needs keys knows what to do with them"
+            self._open_to_keys(rules.keys, served.for_key)
+
+    def _handlers_of(self, served: Served) -> dict[bytes, CodedHandler]:
+        """The handlers by path and codings."""
+        rules, at_paths = self.rules, {ROOT: served.answer, **served.at_paths}
+        found: dict[bytes, CodedHandler] = {path: at_paths[path] for path in rules.paths}
+        if rules.gzip_from:
+            for path in rules.paths:
+                found |= coded_handlers(
+                    path, at_paths[path], self.budget, rules.gzip_from, rules.body_limit
+                )
+        return found
+
+    def _open_to_keys(self, keys: KeyTable, for_key: Callable[[ApiKey], Served]) -> None:
+        """Let each key have handlers and sessions of its own."""
+
+        def handlers(key: ApiKey) -> dict[bytes, CodedHandler]:
+            own = self._handlers_of(for_key(key))
+            return {path: Admitting(key, each) for path, each in own.items()}
+
+        def sessions(key: ApiKey) -> dict[bytes, OpenSession | None]:
+            own = _sessions_of(for_key(key))
+            return {path: session_of_key(key, each) for path, each in own.items() if each}
+
+        def forget() -> None:
+            self.heads.forget()
+            self.handlers.clear()
+            self.sessions.clear()
+
+        self.handlers = ByKey(keys, handlers, refuse_unknown)
+        self.sessions = ByKey(keys, sessions, None)
+        keys.when_changed(forget)
+
+    def session_at(self, path: bytes) -> OpenSession | None:
+        """Opens sessions at a path of `handlers`, without codings."""
+        try:
+            return self.sessions[path]
+        except KeyError:
+            return None
 
     def scrape(self, scrape: Scrape) -> Answer | Awaitable[Answer]:
         """The response to a request for metrics, at once or later."""
@@ -171,6 +220,11 @@ class HttpEndpoint:
 
     def forget(self, connection: SweptConnection) -> None:
         self.ticker.discard(connection)
+
+
+def _sessions_of(served: Served) -> dict[bytes, OpenSession | None]:
+    """What opens sessions, by path."""
+    return {ROOT: served.open_session, **served.sessions_at}
 
 
 async def _later(text: Awaitable[Text]) -> Answer:

@@ -58,9 +58,11 @@ class RequestHead(NamedTuple):
 class HeadParser:
     """Parses one head in any number of pieces; `head` is set when it is complete."""
 
-    __slots__ = ("_headers", "_parser", "_target", "head")
+    __slots__ = ("_headers", "_kept", "_parser", "_target", "head")
 
-    def __init__(self) -> None:
+    def __init__(self, kept: frozenset[bytes] = KEPT) -> None:
+        """Headers of other names than `kept` are dropped."""
+        self._kept: Final = kept
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._parser = httptools.HttpRequestParser(self)
@@ -83,7 +85,7 @@ class HeadParser:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by httptools."""
         name = name.lower()
-        if name in KEPT:
+        if name in self._kept:
             # RFC 9110 section 5.5: white space around a value is not part of it.
             self._headers.append((name, value.strip(b" \t")))
 

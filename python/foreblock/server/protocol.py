@@ -235,7 +235,11 @@ class HttpConnection(asyncio.Protocol):
             return
         if not isinstance(reply, Reply):
             self._traffic(size, 0)
-            self._wait_for(reply, known)
+            if isinstance(reply, Answer):
+                self._put(known, reply)
+                self._flush()
+            else:
+                self._wait_for(reply, known)
             return
         parts = reply_parts(reply, self._ticker.date, known.headers)
         if reply.rest is None:
@@ -344,13 +348,15 @@ class HttpConnection(asyncio.Protocol):
             return False
         if isinstance(reply, Reply):
             return self._put(accepted, reply)
+        if isinstance(reply, Answer):
+            return self._put(accepted, reply)
         self._flush()
         self._wait_for(reply, accepted)
         return False
 
     def _upgrade(self, upgrade: Upgrade, accepted: AcceptedHead) -> bool:
         """Hand the transport to a WebSocket; true if it is refused."""
-        open_session = self._endpoint.sessions.get(upgrade.path)
+        open_session = self._endpoint.session_at(upgrade.path)
         if open_session is None:
             return self._put(accepted, NOT_SERVED)
         self._out.append(render_upgrade(upgrade, self._ticker.date))

@@ -235,10 +235,10 @@ class RequestReader:
             if end - begun <= self._rules.header_limit:
                 self._at = end
                 head = self._buffer[begun:end]
-                return self._take_head(head, HeadParser(), head)
+                return self._take_head(head, HeadParser(self._rules.kept), head)
         if begun == len(self._buffer):
             return None
-        self._parser = HeadParser()
+        self._parser = HeadParser(self._rules.kept)
         return self._read_rest_of_head(self._parser)
 
     def _read_rest_of_head(self, parser: HeadParser) -> AcceptedHead | RefusedRequest | None:

@@ -6,12 +6,14 @@ finds its handler by name, so that the supervisor stays small.
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from itertools import chain, islice, repeat
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,6 +29,7 @@ from foreblock.service.log_output import configure_queued
 from foreblock.service.systemd import ServiceState
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
+from foreblock.settings.key_file import read_keys
 from foreblock.settings.networks import Network
 
 ROLES: Final = ("worker", "writer")  # names of slots
@@ -119,6 +122,10 @@ def run(
     `started` is called once everything serves. A single development chain may be served and
     written `in_one_process`. Raises `ServiceError`.
     """
+    if settings.access.api_keys:
+        read_keys(Path(settings.access.api_keys))
+        # Workers read a changed file within a second, so the usual signal has nothing to do.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs = configure_queued(settings.log_level, settings.log_format)
     count = 1 if in_one_process else settings.workers or os.cpu_count() or 1
     networks = [each.network for each in served]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -34,10 +34,12 @@ from foreblock.rpc.dispatch import Dispatcher, WritingMethods
 from foreblock.rpc.error_codes import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
+from foreblock.scheduling.api_keys import ApiKey
 from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served, ServerCounts
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.server.keyed import MeteredHandler
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.remote_sequencing import sequencing_of
 from foreblock.settings import Settings
@@ -104,20 +106,28 @@ class Service:
         events = Events(self.sessions, view, shared.filters, shared.commits)
         table = make_table(settings, scheduler, sequencing, shared.families, events)
         self.methods: Final = table.functions
-        dispatcher = _dispatcher_over(shared.state, table)(
-            self.methods,
-            view,
-            partial(fault_of, dialect=settings.dialect),
-            batch_limits(settings),
+        self._over: Final = partial(
+            _dispatcher_over,
+            shared.state,
+            table,
+            open_context=view,
+            fault=partial(fault_of, dialect=settings.dialect),
+            limits=batch_limits(settings),
             queue=scheduler.queue,
             budget=scheduler.budget,
             counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
             writing=_writing(table, ledger, visibility) if shared.flushes else None,
         )
+        dispatcher = self._over()
         # Returns the reply to a body; never raises.
         self.answer: Final[Handler] = dispatcher.answer
         # For connections that stay open, on which notifications can be sent.
         self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
+
+    def for_key(self, key: ApiKey) -> tuple[Handler, OpenSession]:
+        """`answer` and `open_session` for clients of a key, which pays."""
+        answer = MeteredHandler(key, self._over(key=key).answer)
+        return answer, partial(self.sessions.open, answer)
 
 
 def visibility_of(settings: Settings) -> Visibility:
@@ -141,14 +151,27 @@ def _writing(
 
 
 def _dispatcher_over(
-    state: "WorkerState | None", table: MethodTable
-) -> Callable[..., Dispatcher[LedgerView]]:
-    """The class of dispatcher: one that fetches missing state, if the network follows a chain."""
+    state: "WorkerState | None",
+    table: MethodTable,
+    key: ApiKey | None = None,
+    **parts: Any,  # noqa: ANN401, those of `Dispatcher`
+) -> Dispatcher[LedgerView]:
+    """A dispatcher: one that fetches missing state, if the network follows a chain."""
+    methods = table.functions
+    if key is not None:
+        from foreblock.rpc import charging  # noqa: PLC0415, others need none
+
+        if state is None:
+            return charging.ChargingDispatcher(methods, key=key, **parts)
+        fetching = {"new_fetch_budget": state.new_fetch_budget, "once": table.once}
+        return charging.ChargingFetchingDispatcher(methods, key=key, **fetching, **parts)
     if state is None:
-        return Dispatcher
+        return Dispatcher(methods, **parts)
     from foreblock.rpc.fetching_dispatcher import FetchingDispatcher  # noqa: PLC0415, others need none
 
-    return partial(FetchingDispatcher, new_fetch_budget=state.new_fetch_budget, once=table.once)
+    return FetchingDispatcher(
+        methods, new_fetch_budget=state.new_fetch_budget, once=table.once, **parts
+    )
 
 
 class NetworkViews(Struct, frozen=True):
@@ -199,7 +222,7 @@ class NetworkViews(Struct, frozen=True):
             printed.add(root.methods, at_root, scheduler)
             printed.add(node.methods, at_node, scheduler)
             printed.refresh()
-        return Served(
+        served = Served(
             root.answer,
             self.readiness,
             at_paths={NODE_PATH: node.answer},
@@ -208,6 +231,19 @@ class NetworkViews(Struct, frozen=True):
             counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
             check_minimum=self.awaited.check,
         )
+        return served._replace(for_key=partial(_for_key, served, root, node))
+
+
+def _for_key(served: Served, root: Service, node: Service, key: ApiKey) -> Served:
+    """What is served to the clients of a key."""
+    answer, open_session = root.for_key(key)
+    answer_at_node, open_session_at_node = node.for_key(key)
+    return served._replace(
+        answer=answer,
+        at_paths={NODE_PATH: answer_at_node},
+        open_session=open_session,
+        sessions_at={NODE_PATH: open_session_at_node},
+    )
 
 
 def fast_path_bounds(settings: Settings) -> FastPathBounds:

@@ -16,7 +16,7 @@ from foreblock.ledger.reading.availability import AbsentLedger, network_status
 from foreblock.ledger.reading.view import Ledger
 from foreblock.metrics import catalogue
 from foreblock.metrics.catalogue import Metric, Series
-from foreblock.metrics.counter_file import CounterFileReader, Sample, SampledMetrics
+from foreblock.metrics.counter_file import Count, CounterFileReader, Sample, SampledMetrics
 from foreblock.metrics.exposition import Table, exposition
 from foreblock.metrics.meters import (
     ProcessMetrics,
@@ -25,6 +25,7 @@ from foreblock.metrics.meters import (
     open_counter_file,
 )
 from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.api_keys import KeyCounts
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -51,6 +52,16 @@ class WorkerMetrics:
     def meter(self, network: str, slow_seconds: float) -> RequestMeter:
         """The meter of one network's requests; those that take `slow_seconds` are slow."""
         return RequestMeter(self.counters, network, slow_seconds)
+
+    def key_counts(self, key: str) -> KeyCounts:
+        """The counters of an API key."""
+        of_key = (
+            catalogue.KEY_REQUESTS,
+            catalogue.KEY_REFUSED,
+            catalogue.KEY_UNITS,
+            catalogue.KEY_SECONDS,
+        )
+        return KeyCounts(*(Count(self.counters, each, key).add for each in of_key))
 
     def watch(self, scheduler: Scheduler) -> None:
         """Sample the scheduler of this worker."""

@@ -20,12 +20,15 @@ import msgspec
 
 from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.storage.store_watch import open_seen
+from foreblock.metrics.catalogue import KEY_FILE_FAILURES
+from foreblock.metrics.counter_file import Count
 from foreblock.page.files import ShownNetwork, documents_of, load_files
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.reply import Served
 from foreblock.server import sockets
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
+from foreblock.server.key_table import KeyTable
 from foreblock.server.memory import FreedMemory, MemoryPressure
 from foreblock.server.process import Listener, prepare, run_ordered, serve_until_stopped
 from foreblock.server.sweep import Ticker
@@ -55,8 +58,10 @@ class Worker:
         )
         pressure = MemoryPressure(self.budget, FreedMemory())
         self.metrics: Final = WorkerMetrics(order.runtime, order.process, self._ticker)
-        self._ticker.each_second = partial(_check_memory, pressure, self.metrics, self._ticker)
-        self._rules: Final = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
+        rules = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
+        keys = _keys(settings.access.api_keys, order.runtime, self.metrics)
+        self._ticker.each_second = partial(_each_second, pressure, self.metrics, self._ticker, keys)
+        self._rules: Final = rules if keys is None else rules.with_keys(keys)
         self._make_endpoint: Final = partial(
             HttpEndpoint,
             ticker=self._ticker,
@@ -90,10 +95,22 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
         link.close()
 
 
-def _check_memory(pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker) -> None:
-    """Relieve memory pressure and sample the metrics, every second."""
+def _keys(file: str, runtime: str, metrics: WorkerMetrics) -> KeyTable | None:
+    """The API keys, if the settings have a file of them."""
+    if not file:
+        return None
+    failures = Count(metrics.counters, KEY_FILE_FAILURES)
+    return KeyTable(file, runtime, metrics.key_counts, failures.add)
+
+
+def _each_second(
+    pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker, keys: KeyTable | None
+) -> None:
+    """Relieve memory pressure, sample the metrics, see whether the API keys have changed."""
     pressure.relieve(ticker)
     metrics.sample()
+    if keys is not None:
+        keys.refresh()
 
 
 def _listeners(

@@ -124,7 +124,7 @@ class WebSocketLimits:
 
 @dataclass(frozen=True)
 class Access:
-    """Hosts and origins that may use the service."""
+    """Hosts, origins and keys that may use the service."""
 
     hosts: tuple[str, ...] = setting(
         ("localhost",),
@@ -135,6 +135,11 @@ class Access:
         (),
         "origins whose web pages may read responses, as in http://localhost:*; * allows all",
         "ORIGIN",
+    )
+    api_keys: str = setting(
+        "",
+        "file of API keys, TOML or .json; without it requests need no key",
+        "FILE",
     )
 
 

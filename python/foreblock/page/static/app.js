@@ -26,6 +26,8 @@ async function networksOf() {
   const listed = await (await fetch(new URL("ui/networks.json", base))).json();
   const scheme = base.protocol === "https:" ? "wss:" : "ws:";
   const here = Object.assign(new URL(base), { protocol: scheme });
+  const key = new URLSearchParams(location.search).get("key");
+  if (key) here.searchParams.set("key", key); // of the API, which a WebSocket cannot have in a header
   return listed.networks.map(({ name, port }) => {
     if (name === listed.here) return new Network({ name, socket: here.href, http: base.href });
     const there = Object.assign(new URL(here), { port, pathname: "/" });
