@@ -34,7 +34,7 @@ BELOW = {
     # Scheduling in a worker, and its server; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "backoff clock errors status types",
-    "settings": "errors scheduling secret_urls",
+    "settings": "clock errors scheduling secret_urls",
     "server": "backoff errors scheduling settings",
     "page": "server",
     "rpc": "_engine errors metrics scheduling",
@@ -42,7 +42,7 @@ BELOW = {
     # The chain and its state.
     "ledger": "",
     "ledger/rules": "_engine errors primitives",
-    "ledger/genesis": "_engine errors primitives ledger/rules",
+    "ledger/genesis": "_engine clock errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
     "ledger/reading": (
         "_engine clock errors metrics primitives scheduling status types ledger/rules"

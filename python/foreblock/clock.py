@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Final, Protocol
 
 SECOND_NS: Final = 10**9
+PARTS_OF_A_SECOND: Final = (0.1, 0.2, 0.25, 0.5)  # the block times below a second
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def is_block_time(seconds: float) -> bool:
+    """Return True if blocks of this length begin every second, or every few, at its start."""
+    return seconds in PARTS_OF_A_SECOND or (seconds >= 1 and seconds == int(seconds))
 
 
 class Clock(Protocol):

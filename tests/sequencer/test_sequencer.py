@@ -54,6 +54,40 @@ def test_a_block_of_one_second_has_six(tmp_path: Path) -> None:
     assert indices(chain.published) == [(1, index) for index in range(6)]
 
 
+def short_blocks(folder: Path, block_time: float) -> DevChain:
+    options = ChainSettings(block_time=block_time, interval=min(block_time, 0.2))
+    return DevChain(folder / "store", options, genesis=dev_genesis(options))
+
+
+def test_short_blocks_share_seconds(tmp_path: Path) -> None:
+    chain = short_blocks(tmp_path, 0.2)
+    chain.run(3_000)
+    times = [block.header.timestamp - chain.genesis.timestamp for block in chain.sealed()]
+    assert times == [0] * 4 + [1] * 5 + [2] * 5 + [3]
+    assert indices(chain.published)[:4] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert chain.clock.wall_ns() // 10**9 == chain.genesis.timestamp + 3
+
+
+def test_short_blocks_stay_on_their_grid_after_a_pause(tmp_path: Path) -> None:
+    chain = short_blocks(tmp_path, 0.25)
+    chain.run(500)
+    chain.clock.advance(4_100 * 10**6)
+    chain.run(1_000)
+    times = [block.header.timestamp - chain.genesis.timestamp for block in chain.sealed()]
+    assert times == [0, 0, 0, 4, 5, 5, 5]
+
+
+def test_short_blocks_continue_after_a_restart_without_going_back(tmp_path: Path) -> None:
+    chain = short_blocks(tmp_path, 0.5)
+    chain.run(1_600)
+    chain.kill()
+    chain.open()
+    chain.run(3_000)
+    times = [block.header.timestamp - chain.genesis.timestamp for block in chain.sealed()]
+    assert times == sorted(times)
+    assert max(map(times.count, times)) == 2
+
+
 def test_a_late_start_has_fewer(tmp_path: Path) -> None:
     chain = DevChain(tmp_path / "store", begins_ms=1_500)
     chain.run(499)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.clock import SECOND_NS
-from foreblock.sequencer.timing import LEEWAY_NS, Schedule, next_timestamp, schedule
+from foreblock.sequencer.timing import LEEWAY_NS, Schedule, next_time_ns, schedule, time_within_ns
 from support.each_case import each_case
 
 MS = 10**6
@@ -22,8 +22,9 @@ class Pace(NamedTuple):
 
     def plan(self, timestamp: int, wall_ns: int, monotonic_ns: int = MONOTONIC) -> Schedule:
         leeway_ns = self.leeway_ms * MS
-        times = (timestamp, wall_ns, monotonic_ns)
-        return schedule(self.block_time, self.interval_ms, *times, leeway_ns=leeway_ns)
+        times = (timestamp * SECOND_NS, wall_ns, monotonic_ns)
+        block_ns = self.block_time * SECOND_NS
+        return schedule(block_ns, self.interval_ms, *times, leeway_ns=leeway_ns)
 
 
 PACE = Pace()
@@ -84,7 +85,8 @@ def test_a_date_set_back_leaves_one_block_time() -> None:
 
 def test_a_resumed_block_goes_on_after_the_slots_it_has_had() -> None:
     wall_ns = START * SECOND_NS + 1_000 * MS
-    plan = schedule(2, 200, START + 2, wall_ns, MONOTONIC, slots_before=4)
+    times = (START + 2) * SECOND_NS, wall_ns, MONOTONIC
+    plan = schedule(2 * SECOND_NS, 200, *times, slots_before=4)
     assert (plan.slots_before, plan.slots) == (4, 9)
     assert ends_ms(plan) == [125, 325, 525, 725, 925]
     assert plan.ended(MONOTONIC) == 4
@@ -118,7 +120,8 @@ def test_timestamps_are_on_the_grid_and_follow_the_date(
     wall_ms: int, block_time: int, expected: int
 ) -> None:
     wall_ns = START * SECOND_NS + wall_ms * MS
-    assert next_timestamp(START, wall_ns, block_time) == START + expected
+    found = next_time_ns(START * SECOND_NS, wall_ns, block_time * SECOND_NS)
+    assert found == (START + expected) * SECOND_NS
 
 
 @given(st.integers(-(10**6), 10**9), st.integers(1, 60))
@@ -126,12 +129,42 @@ def test_a_block_ends_after_its_parent_and_at_most_a_block_time_from_now(
     wall_ms: int, block_time: int
 ) -> None:
     wall_ns = START * SECOND_NS + wall_ms * MS
-    timestamp = next_timestamp(START, wall_ns, block_time)
-    assert (timestamp - START) % block_time == 0
-    assert timestamp > START
-    assert timestamp * SECOND_NS > wall_ns
+    block_ns = block_time * SECOND_NS
+    time_ns = next_time_ns(START * SECOND_NS, wall_ns, block_ns)
+    assert (time_ns - START * SECOND_NS) % block_ns == 0
+    assert time_ns > START * SECOND_NS
+    assert time_ns > wall_ns
     if wall_ms >= 0:
-        assert timestamp * SECOND_NS - wall_ns <= block_time * SECOND_NS
+        assert time_ns - wall_ns <= block_ns
+
+
+@each_case(
+    ("parent_ms", "wall_ms", "expected_ms"),
+    [
+        (0, 0, 200),
+        (0, 199, 200),
+        (600, 650, 800),
+        (800, 800, 1_000),
+        (0, 200, 400),  # late: skipped
+        (400, 5_100, 5_200),
+    ],
+)
+def test_times_of_short_blocks_are_on_the_same_grid(
+    parent_ms: int, wall_ms: int, expected_ms: int
+) -> None:
+    begun = START * SECOND_NS
+    found = next_time_ns(begun + parent_ms * MS, begun + wall_ms * MS, 200 * MS)
+    assert found == begun + expected_ms * MS
+
+
+@given(st.integers(-5_000, 5_000), st.sampled_from([100, 200, 250, 500, 1_000, 2_000]))
+def test_a_time_near_another_has_the_timestamp_of_its_block(near_ms: int, block_ms: int) -> None:
+    near_ns = START * SECOND_NS + near_ms * MS
+    found = time_within_ns(START, near_ns, block_ms * MS)
+    assert found // SECOND_NS == START
+    assert found % (min(block_ms, 1_000) * MS) == 0
+    if 0 <= near_ms < 1_000 and block_ms <= 1_000:
+        assert near_ns - found < block_ms * MS
 
 
 def test_docs_show_the_leeway(checkout: Path) -> None:

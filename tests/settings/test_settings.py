@@ -60,6 +60,7 @@ def test_words_become_values(name: str, text: str, value: object) -> None:
         ("chain_id", "0", "expected at least 1, found 0"),
         ("chain_id", f"{2**63}", f"expected at most {2**63 - 38}, found {2**63}"),
         ("block_time", "3601", "expected at most 3600, found 3601"),
+        ("block_time", "0.05", "expected at least 0.1, found 0.05"),
         ("interval", "0.009", "expected at least 0.01, found 0.009"),
         ("gas_limit", "1999999", "expected at least 2000000, found 1999999"),
         ("base_fee", f"{2**63}", f"expected at most {2**63 - 1}, found {2**63}"),

@@ -51,7 +51,7 @@ class Weather:
         self.journal = Journal(
             Chain(
                 chain_id=options.chain_id,
-                block_time=options.block_time,
+                block_time=int(options.block_time),
                 token=TOKEN,
                 balances={each.address: options.balance * 10**18 for each in ACCOUNTS},
                 tokens={each.address: TOKENS_EACH for each in ACCOUNTS},

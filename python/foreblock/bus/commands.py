@@ -88,7 +88,7 @@ class SetMining(Command, frozen=True):
     keeps_hints = True
 
     mining: Mining
-    block_time: int | None = None
+    block_time: float | None = None
     also_clock: bool = False  # automine, and a block by the clock as well
 
 

@@ -97,6 +97,10 @@ class PublicEndpoints(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sequencer: HttpUrl | None = None  # takes transactions
 
 
+Whole = Annotated[int, Meta(ge=1, le=3600)]
+Part = Annotated[float, Meta(ge=0.1, lt=1)]
+
+
 class ChainFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One chain."""
 
@@ -104,7 +108,7 @@ class ChainFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     title: str
     chain_id: Positive
     l1_chain_id: Positive
-    block_time: Annotated[int, Meta(ge=1, le=3600)]  # seconds
+    block_time: Whole | Part  # seconds
     source: HttpUrl  # of what no other source is named for
     genesis: ChainStart
     forks: ForkTimes

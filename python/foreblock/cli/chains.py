@@ -50,7 +50,7 @@ def _listed(found: list[ChainFacts]) -> Table:
             chain.name,
             chain.title,
             str(chain.chain_id),
-            f"{chain.block_time} s",
+            f"{chain.block_time:g} s",
             _flashblocks(chain),
             fork.title(),
         )
@@ -70,7 +70,7 @@ def _shown(chain: ChainFacts) -> Table:
     table.add_column(overflow="fold")
     rows = [
         ("chain", f"{chain.title}, id {chain.chain_id}, on L1 {chain.l1_chain_id}"),
-        ("block time", f"{chain.block_time} s"),
+        ("block time", f"{chain.block_time:g} s"),
         ("flashblocks", _flashblocks(chain)),
         *(("feed", each) for each in (chain.flashblocks.feeds if chain.flashblocks else ())),
         ("first block", f"{chain.genesis.number} {chain.genesis.hash}"),

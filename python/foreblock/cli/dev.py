@@ -268,7 +268,7 @@ def _print_started(
         click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo()
     click.echo(
-        f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"
+        f"a block every {chain.block_time:g} s, a flashblock every {chain.interval * 1e3:g} ms"
     )
     if chain.load:
         from foreblock.sequencer.load import first_of_load  # noqa: PLC0415, it loads much

@@ -24,7 +24,7 @@ from typing import Final
 from foreblock.chains.chain_file import ChainFacts, preset, profile_of
 from foreblock.errors import BadChain, BadWitness, Undecodable
 from foreblock.ledger.building.witness_execution import Attributes, WitnessedBlock
-from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.config import read_block_time, read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.fees import FeeParameters
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
@@ -66,7 +66,7 @@ def read_rollup_config(config: JsonValue, time: int) -> ChainProfile:
             elasticity=constant("eip1559Elasticity", _ELASTICITY),
             denominator=constant("eip1559Denominator", _DENOMINATOR),
             denominator_canyon=constant("eip1559DenominatorCanyon", _DENOMINATOR_CANYON),
-            block_time=config.need("block_time").number(),
+            block_time=read_block_time(config.need("block_time")),
         ),
     )
 

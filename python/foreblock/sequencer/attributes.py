@@ -48,6 +48,7 @@ SELECTORS: Final = (
 PAYLOAD_VERSION: Final = 3  # the first byte of payload ids, as public sequencers have it
 
 BLOCKS_PER_ORIGIN: Final = 6  # 12 s of L1 over 2 s of L2
+L1_BLOCK_TIME: Final = 12  # seconds, over blocks of parts of a second
 FIRST_NUMBER: Final = 1  # the origin of the L2's genesis
 
 _NUMBERS: Final = struct.Struct(">IIQQQ")
@@ -98,7 +99,7 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
     return bytes([PAYLOAD_VERSION]) + digest[:7]
 
 
-def first_transactions(base: Base, rules: Rules, seed: int, block_time: int) -> list[Transaction]:
+def first_transactions(base: Base, rules: Rules, seed: int, block_time: float) -> list[Transaction]:
     """The transactions that a block with these rules begins with."""
     if rules.optimism is None:
         return []
@@ -106,7 +107,7 @@ def first_transactions(base: Base, rules: Rules, seed: int, block_time: int) -> 
 
 
 def attributes_deposit(
-    base: Base, seed: int, block_time: int, fork: OptimismFork = OptimismFork.JOVIAN
+    base: Base, seed: int, block_time: float, fork: OptimismFork = OptimismFork.JOVIAN
 ) -> Transaction:
     """The first transaction of an OP block, which brings the attributes of L1."""
     origin = l1_origin(seed, base.block_number, base.timestamp, block_time)
@@ -242,18 +243,19 @@ def _batcher(seed: int) -> bytes:
     return derive(seed, "batcher", 0)[12:]
 
 
-def l1_origin(seed: int, block: int, timestamp: int, block_time: int) -> L1Origin:
+def l1_origin(seed: int, block: int, timestamp: int, block_time: float) -> L1Origin:
     """The origin of an L2 block.
 
     Its time is that of the first L2 block that refers to it, as if no time had been jumped
     over since.
     """
-    epoch, sequence_number = divmod(block, BLOCKS_PER_ORIGIN)
+    blocks = BLOCKS_PER_ORIGIN if block_time >= 1 else round(L1_BLOCK_TIME / block_time)
+    epoch, sequence_number = divmod(block, blocks)
     number = FIRST_NUMBER + epoch
     return L1Origin(
         number=number,
         hash=derive(seed, "l1", number),
-        timestamp=timestamp - sequence_number * block_time,
+        timestamp=timestamp - int(sequence_number * block_time),
         sequence_number=sequence_number,
     )
 

@@ -139,7 +139,7 @@ class BlockChanges:
     def begin_at(self, timestamp: int | None) -> None:
         """Set the timestamp of the block in progress, by default the current one."""
         builder = self._builder
-        wanted = timestamp or builder.mining.timestamp_after(builder.parent.timestamp)
+        wanted = timestamp or builder.mining.timestamp_after(builder.parent)
         if wanted == builder.base.timestamp:
             self.mark()
         else:
@@ -155,7 +155,7 @@ class BlockChanges:
         if timestamp is not None:
             base = _at(base, timestamp)
         elif not (mining.by_clock or mining.state.keeps_time or builder.has_transactions):
-            base = _at(base, mining.timestamp_after(builder.parent.timestamp))
+            base = _at(base, mining.timestamp_after(builder.parent))
         if not builder.has_transactions:
             base = builder.widened(base, self._start_gas)
         if base == builder.base:

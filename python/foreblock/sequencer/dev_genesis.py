@@ -218,13 +218,14 @@ def _config(chain: ChainSettings, rules: Rules) -> dict[str, object]:
         config["codeSizeLimit"] = chain.code_size
     if chain.transaction_gas > (rules.transaction_gas_cap or LARGEST_NUMBER):
         config["transactionGasLimit"] = chain.transaction_gas
+    block_time = int(chain.block_time) if chain.block_time >= 1 else chain.block_time
     if rules.optimism is None:
-        return config | {"blockTime": chain.block_time, UNSIGNED: True}
+        return config | {"blockTime": block_time, UNSIGNED: True}
     return config | {
         "optimism": {
             "eip1559Elasticity": ELASTICITY,
             "eip1559Denominator": DENOMINATOR,
             "eip1559DenominatorCanyon": DENOMINATOR,
-            "blockTime": chain.block_time,
+            "blockTime": block_time,
         },
     }

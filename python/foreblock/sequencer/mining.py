@@ -14,6 +14,7 @@ and what blocks begin with. It holds the settings of the chain that commands cha
 which are stored with the next commit, so a chain that was killed continues as it was.
 """
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,19 +23,25 @@ from msgspec import structs
 
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import LedgerWriter, fresh_for_ns
 from foreblock.ledger.storage import dev_rows
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.attributes import next_base, payload_id, terms_of
-from foreblock.sequencer.timing import NEVER_NS, Schedule, next_timestamp, schedule, unscheduled
+from foreblock.sequencer.timing import (
+    NEVER_NS,
+    Schedule,
+    next_time_ns,
+    schedule,
+    time_within_ns,
+    unscheduled,
+)
 from foreblock.settings import ChainSettings
 from foreblock.types import Base, Header
 
 MILLISECOND_NS: Final = 10**6
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * MILLISECOND_NS
-FRESH_FOR_BLOCKS: Final = 2
 # Without the clock: how often a pending block is marked as fresh, and for how long.
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
@@ -55,6 +62,8 @@ class Mining:
         self._first: Final = first
         self.chain: Final = chain
         self._clock_is_behind = False  # behind the last block, which was logged
+        # The times of the last blocks that the clock began, by the hashes of their parents.
+        self._times_ns: dict[bytes, int] = {}
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
         self.state = structs.replace(found or first, shows_sealed=first.shows_sealed)
@@ -101,7 +110,7 @@ class Mining:
 
     def _set_lifetime(self) -> None:
         """Set how long the pending block counts as fresh."""
-        lifetime_ns = FRESH_FOR_BLOCKS * self.state.block_time * SECOND_NS
+        lifetime_ns = fresh_for_ns(self.state.block_time)
         self._writer.lifetime_ns = (
             lifetime_ns if self.by_clock else max(lifetime_ns, REFRESHED_FOR_NS)
         )
@@ -174,9 +183,9 @@ class Mining:
 
     def schedule_of(self, block: BlockInProgress) -> Schedule:
         timed = schedule(
-            self.state.block_time,
+            self._block_ns,
             self.interval_ms,
-            block.base.timestamp,
+            self._time_ns(block.base, self.wall_ns + self._block_ns),
             self.wall_ns,
             self._clock.monotonic_ns(),
             slots_before=max(block.index - 1, 0),
@@ -187,25 +196,42 @@ class Mining:
         ends = by_clock or state.also_clock
         return unscheduled(timed.slots_before, timed.end_ns if ends else NEVER_NS)
 
-    def timestamp_after(self, parent: int) -> int:
+    def timestamp_after(self, parent: Header) -> int:
         """The timestamp of a block that begins now."""
         state = self.state
         if state.timestamp_interval is not None:
-            return parent + max(state.timestamp_interval, 1)
+            return parent.timestamp + max(state.timestamp_interval, 1)
         if self.by_clock:
-            return next_timestamp(parent, self.wall_ns, state.block_time)
-        return max(parent + 1, self.time)
+            return self._time_after_ns(parent) // SECOND_NS
+        return max(parent.timestamp + 1, self.time)
+
+    @property
+    def _block_ns(self) -> int:
+        return round(self.state.block_time * SECOND_NS)
+
+    def _time_after_ns(self, parent: Header) -> int:
+        """The time of a block that the clock begins now."""
+        parent_ns = self._time_ns(parent, self.wall_ns)
+        return next_time_ns(parent_ns, self.wall_ns, self._block_ns)
+
+    def _time_ns(self, block: Header | Base, near_ns: int) -> int:
+        """The time of a block; near this one if the clock of this process did not begin it."""
+        known = self._times_ns.get(block.parent_hash)
+        if known is not None and known // SECOND_NS == block.timestamp:
+            return known
+        return time_within_ns(block.timestamp, near_ns, self._block_ns)
 
     def log_time(self, parent: Header, timestamp: int) -> None:
         """Log that the time of the chain and the clock differ, when the clock seals a block."""
         state = self.state
         if not self.by_clock or state.timestamp_interval is not None:
             return
-        ahead = parent.timestamp - self.time
-        was_behind, self._clock_is_behind = self._clock_is_behind, ahead > state.block_time
+        ahead, step = parent.timestamp - self.time, math.ceil(state.block_time)
+        was_behind, self._clock_is_behind = self._clock_is_behind, ahead > step
         if self._clock_is_behind and not was_behind:
             log.warning("clock_behind_chain", seconds=ahead, block=parent.number + 1)
-        skipped = (timestamp - parent.timestamp) // state.block_time - 1
+        late = timestamp - parent.timestamp - step
+        skipped = max(int(late / state.block_time), 0)
         if skipped and parent.number:
             log.warning("blocks_skipped", count=skipped, block=parent.number + 1)
 
@@ -216,12 +242,20 @@ class Mining:
     ) -> Base:
         """The base of the block after `parent`, which may replace another one."""
         if timestamp is None:
-            timestamp = self.timestamp_after(parent.timestamp)
+            timestamp = self.timestamp_after(parent)
+            self._note_time(parent, timestamp)
         base = next_base(
             parent, timestamp, self._writer.profile, self.chain.seed, self.state, instead_of
         )
         coinbase = self.state.coinbase
         return base if coinbase is None else replace(base, fee_recipient=coinbase)
+
+    def _note_time(self, parent: Header, timestamp: int) -> None:
+        """Note the time of the block after `parent`, if the clock gave it this timestamp."""
+        time_ns = self._time_after_ns(parent)
+        if self.by_clock and time_ns // SECOND_NS == timestamp:
+            parent_ns = self._time_ns(parent, self.wall_ns)
+            self._times_ns = {parent.parent_hash: parent_ns, parent.hash: time_ns}
 
     def id_of(self, base: Base) -> bytes:
         """The payload id of a block that begins for the first time.

@@ -1,11 +1,12 @@
 """When a block and its flashblocks are due, and the limits of each. Nothing here reads a clock.
 
-A block with timestamp S is built before S, during one block time, and sealed at S. Its index 0 is
-published at once; the time left, less the leeway for sealing, is cut into slots of one interval,
-counted back from the end, so that the first may be shorter and a late start has fewer. At the end
-of each slot an index is published. Transactions run in the last part of a slot, so that little is
-left to do at its end. Timestamps follow the date, everything else the monotonic clock: a date that
-is set back or forward while a block is built changes nothing in it.
+A block with time S is built before S, during one block time, and sealed at S. Its timestamp is S
+without the part of a second, so short blocks share it. Its index 0 is published at once; the time
+left, less the leeway for sealing, is cut into slots of one interval, counted back from the end, so
+that the first may be shorter and a late start has fewer. At the end of each slot an index is
+published. Transactions run in the last part of a slot, so that little is left to do at its end.
+Timestamps follow the date, everything else the monotonic clock: a date that is set back or forward
+while a block is built changes nothing in it.
 
 The gas limit and the data footprint of an index are a share of the block's that grows with the
 slots, which keeps space in a crowded block for later transactions. A transaction larger than one
@@ -68,20 +69,20 @@ class Schedule(Struct, frozen=True):
 
 
 def schedule(
-    block_time: int,
+    block_ns: int,
     interval_ms: int,
-    timestamp: int,
+    time_ns: int,
     wall_ns: int,
     monotonic_ns: int,
     *,
     slots_before: int = 0,
     leeway_ns: int = LEEWAY_NS,
 ) -> Schedule:
-    """The slots that are left of a block with this timestamp.
+    """The slots that are left of a block with this time.
 
     A date before the block's time, because it was set back, still leaves one block time.
     """
-    left = max(min(timestamp * SECOND_NS - wall_ns, block_time * SECOND_NS), 0)
+    left = max(min(time_ns - wall_ns, block_ns), 0)
     usable, interval_ns = max(left - leeway_ns, 0), interval_ms * 10**6
     whole, rest = divmod(usable, interval_ns)
     return Schedule(
@@ -104,14 +105,20 @@ def unscheduled(slots_before: int, end_ns: int = NEVER_NS) -> Schedule:
     )
 
 
-def next_timestamp(parent: int, wall_ns: int, block_time: int) -> int:
-    """The timestamp of the block that begins now, by the clock.
+def next_time_ns(parent_ns: int, wall_ns: int, block_ns: int) -> int:
+    """The time of the block that begins now, by the clock.
 
     One block time after the parent, or as many as have passed since, so that a machine that
     slept continues with one jump instead of a block for each that it missed.
     """
-    passed = (wall_ns // SECOND_NS - parent) // block_time
-    return parent + block_time * (max(passed, 0) + 1)
+    passed = (wall_ns - parent_ns) // block_ns
+    return parent_ns + block_ns * (max(passed, 0) + 1)
+
+
+def time_within_ns(timestamp: int, near_ns: int, block_ns: int) -> int:
+    """The time nearest to this one that a block with this timestamp may have."""
+    latest = (timestamp + 1) * SECOND_NS - min(block_ns, SECOND_NS)
+    return min(max(near_ns // block_ns * block_ns, timestamp * SECOND_NS), latest)
 
 
 class Budget(Struct, frozen=True):

@@ -42,7 +42,13 @@ class ChainSettings:
         least=1,
         most=LARGEST_CHAIN_ID,
     )
-    block_time: int = setting(2, "time between blocks", "SECONDS", least=1, most=3_600)
+    block_time: float = setting(
+        2.0,
+        "time between blocks: 0.1, 0.2, 0.25 or 0.5, or whole seconds",
+        "SECONDS",
+        least=0.1,
+        most=3_600,
+    )
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(
         400_000_000, "gas limit of a block", "GAS", least=2_000_000, most=LARGEST_NUMBER

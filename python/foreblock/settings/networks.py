@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from foreblock.clock import is_block_time
 from foreblock.errors import BadSetting
 from foreblock.secret_urls import redact_urls
 from foreblock.settings.chain_settings import (
@@ -134,9 +135,12 @@ def check_kept(keep: KeepSettings) -> None:
 
 
 def check_interval(chain: ChainSettings) -> None:
-    """Raise `BadSetting` if flashblocks would be further apart than blocks."""
+    """Raise `BadSetting` if blocks would not share seconds evenly, or flashblocks exceed them."""
+    if not is_block_time(chain.block_time):
+        expected = "0.1, 0.2, 0.25, 0.5 or whole seconds"
+        raise BadSetting("block_time", f"expected {expected}, found {chain.block_time:g}")
     if chain.interval > chain.block_time:
-        raise BadSetting("interval", f"expected at most block_time, which is {chain.block_time}")
+        raise BadSetting("interval", f"expected at most block_time, which is {chain.block_time:g}")
 
 
 def _parsed(text: str) -> _Given:

@@ -133,7 +133,11 @@ def test_keys_without_effect_are_accepted() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("stated", "found"), [({}, 2), ({"blockTime": 1}, 1)])
-def test_an_op_chain_may_have_a_block_time_of_its_own(stated: dict[str, int], found: int) -> None:
+@pytest.mark.parametrize(
+    ("stated", "found"), [({}, 2), ({"blockTime": 1}, 1), ({"blockTime": 0.2}, 0.2)]
+)
+def test_an_op_chain_may_have_a_block_time_of_its_own(
+    stated: dict[str, float], found: float
+) -> None:
     section = {"eip1559Elasticity": 6, "eip1559Denominator": 50, **stated}
     assert profile(JOVIAN, optimism=section).block_time == found

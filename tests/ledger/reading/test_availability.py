@@ -69,7 +69,7 @@ def test_a_followed_chain_without_flashblocks_is_ready_while_its_latest_block_is
     chain.clock.advance(LIFETIME_NS)
     ledger = Ledger(chain.store, clock=chain.clock, followed=True)
     view = ledger.view()
-    most = 4 * view.profile.block_time + 2
+    most = 4 * view.profile.time_step + 2
     young = (view.latest.header.timestamp + most) * 10**9
     view.close()
     assert network_status(ledger, "main", "follow", young).ready

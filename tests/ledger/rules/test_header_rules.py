@@ -53,6 +53,15 @@ def test_valid_headers_are_accepted(name: str) -> None:
     check(child_of(parent, fields), parent, chain)
 
 
+def test_only_chains_of_short_blocks_have_equal_timestamps() -> None:
+    section = {"eip1559Elasticity": 6, "eip1559Denominator": 50, "blockTime": 0.2}
+    short = profile(JOVIAN, optimism=section)
+    parent = OPTIMISM_PARENT
+    check(child_of(parent, OPTIMISM_HEADER, timestamp=parent.timestamp), parent, short)
+    with pytest.raises(BadBlock, match="time: expected not below the parent's"):
+        check(child_of(parent, OPTIMISM_HEADER, timestamp=parent.timestamp - 1), parent, short)
+
+
 # The name of each wrong field in the error, for every chain that checks it.
 WRONG: list[tuple[str, str, dict[str, object]]] = [
     ("mined", "parent hash", {"parent_hash": b"\x01" * 32}),

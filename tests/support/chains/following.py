@@ -99,7 +99,7 @@ class Truth:
     def base(self, number: int, salt: bytes = b"") -> Base:
         """The first transactions of the block of this number."""
         parent = self.headers[number - 1]
-        time = parent.timestamp + self.profile.block_time
+        time = parent.timestamp + self.profile.time_step
         rules = self.profile.rules(number, time, merged=True)
         parent_rules = self.profile.rules(number - 1, parent.timestamp, merged=True)
         return Base(
@@ -367,7 +367,7 @@ class Following:
 
     def expire(self) -> None:
         """Advance time by two block times."""
-        self.clock.advance(2 * self.writer.profile.block_time * 10**9)
+        self.clock.advance(2 * self.writer.profile.time_step * 10**9)
 
     def counted(self, what: str) -> int:
         """The count of this event."""

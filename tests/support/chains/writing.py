@@ -177,7 +177,7 @@ class Chain:
         """The first transactions of the next block; on top of the block in progress, if any."""
         block, chain = self._block, self.writer.profile
         parent = self.writer.latest if block is None else self.writer.header_if_sealed(block)
-        time = parent.timestamp + chain.block_time
+        time = parent.timestamp + chain.time_step
         rules = chain.rules(parent.number + 1, time, merged=True)
         parent_rules = chain.rules(parent.number, parent.timestamp, merged=True)
         return Base(

@@ -62,7 +62,7 @@ def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
 
         writer = LedgerWriter(store, clock)
         sequencer = Sequencer(writer, clock, chain, DevState(bytes(32)), FeedSink(publish))
-        slots = blocks * (chain.block_time * SECOND_NS) // (chain.interval_ms * MILLISECOND_NS)
+        slots = blocks * round(chain.block_time * SECOND_NS) // (chain.interval_ms * MILLISECOND_NS)
         counts = list(itertools.islice(itertools.cycle(sizes), slots))
         waiting = iter(_transactions(sum(counts)))
         for count in counts:

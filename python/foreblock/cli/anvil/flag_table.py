@@ -10,6 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from foreblock.clock import PARTS_OF_A_SECOND
+from foreblock.settings import ChainSettings
+
 Settings = dict[str, str]
 
 # Sections of the help.
@@ -63,12 +66,14 @@ def _network(name: str) -> Settings:
     return {"rules": "optimism" if name == "optimism" else "ethereum"}
 
 
-def whole_seconds(text: str) -> int:
-    """A time between blocks in whole seconds, rounded up; raises `ValueError`."""
+def _block_time(text: str) -> Settings:
+    """The time between blocks, rounded up to one that chains may have; raises `ValueError`."""
     seconds = float(text)
     if not 0 < seconds < math.inf:
         raise ValueError(text)
-    return math.ceil(seconds)
+    found = next((part for part in PARTS_OF_A_SECOND if part >= seconds), math.ceil(seconds))
+    interval = {"interval": str(found)} if found < ChainSettings.interval else {}
+    return {"block_time": str(found), "mining": "clock", **interval}
 
 
 # --- Accepted ------------------------------------------------------------------------------
@@ -190,10 +195,10 @@ TAKEN: Final = (
     ),
     AnvilFlag(
         ("-b", "--block-time"),
-        "Time between blocks, rounded up to whole seconds; without it each transaction seals one.",
+        "Time between blocks, 0.1 to 0.5 or whole seconds; without it each transaction seals one.",
         MINING,
         "SECONDS",
-        lambda seconds: {"block_time": str(whole_seconds(seconds)), "mining": "clock"},
+        _block_time,
         ("--blockTime",),
     ),
     AnvilFlag(

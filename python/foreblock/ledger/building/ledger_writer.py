@@ -40,6 +40,12 @@ from foreblock.metrics.meters import NetworkMetrics
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
+LEAST_FRESH_NS: Final = SECOND_NS  # the same, where blocks are shorter than half a second
+
+
+def fresh_for_ns(block_time: float) -> int:
+    """How long a pending block counts as fresh."""
+    return max(round(FRESH_FOR_BLOCKS * block_time * SECOND_NS), LEAST_FRESH_NS)
 
 
 class Distances(NamedTuple):
@@ -99,7 +105,7 @@ class LedgerWriter:
                 raise NoChain(store.path)
             self.profile: Final[ChainProfile] = stored_profile(view)
             # How long a pending block counts as fresh.
-            self.lifetime_ns = FRESH_FOR_BLOCKS * self.profile.block_time * SECOND_NS
+            self.lifetime_ns = fresh_for_ns(self.profile.block_time)
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)

@@ -363,7 +363,7 @@ def _are_equal(base: ReadableBlock, first: BlockContext, count: int) -> bool:
         return True
     if rules.ethereum < PARIS or header.excess_blob_gas:  # miners are paid, blobs have a price
         return False
-    number, time = base.number + count, base.header.timestamp + count * profile.block_time
+    number, time = base.number + count, base.header.timestamp + count * profile.time_step
     blobs = profile.blob_parameters(header.timestamp)
     return (
         time <= LAST_TIME
@@ -379,7 +379,7 @@ def _template(context: BlockContext) -> BlockTemplate:
         context.priced,
         header,
         type_of_plain(context),
-        context.profile.block_time,
+        context.profile.time_step,
         [
             (contract, None if contract == HISTORY_STORAGE else data)
             for contract, data in start_calls(header, rules)

@@ -287,7 +287,7 @@ def simulate(
     blocks and calls are checked earlier, when they are read. Raises `RefusedSimulation`,
     `RefusedCall`, `RefusedOverride`, `InvalidParams`.
     """
-    header, step = base.header, base.profile.block_time
+    header, step = base.header, base.profile.time_step
     in_progress = isinstance(base, PreconfirmedBlock)
     plan = timeline(
         request.blocks,

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from foreblock.clock import is_block_time
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
 from foreblock.ledger.rules.profile import (
@@ -158,7 +159,7 @@ def _ethereum_profile(config: JsonValue) -> ChainProfile:
         if deposit_contract is None
         else deposit_contract.address(),
         optimism=None,
-        slot_time=12 if block_time is None else _positive(block_time),
+        slot_time=12 if block_time is None else read_block_time(block_time),
     )
 
 
@@ -184,7 +185,7 @@ def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
             elasticity=_positive(section.need("eip1559Elasticity")),
             denominator=denominator,
             denominator_canyon=denominator if canyon is None else _positive(canyon),
-            block_time=2 if block_time is None else _positive(block_time),
+            block_time=2 if block_time is None else read_block_time(block_time),
         ),
     )
 
@@ -272,6 +273,12 @@ def _refuse_if_set(config: JsonValue, key: str, why: str) -> None:
     member = config.get(key)
     if member is not None:
         member.refuse(why)
+
+
+def read_block_time(value: JsonValue) -> float:
+    """Whole seconds, or a part of one as a JSON number."""
+    part = value.value
+    return part if isinstance(part, float) and is_block_time(part) else _positive(value)
 
 
 def _positive(value: JsonValue) -> int:

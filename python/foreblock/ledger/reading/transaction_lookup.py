@@ -119,7 +119,7 @@ def next_base_fee(view: LedgerView, block: ReadableBlock) -> int:
         return view.pending.header.base_fee_per_gas or 0
     rules = profile.rules(
         header.number + 1,
-        header.timestamp + profile.block_time,
+        header.timestamp + profile.time_step,
         merged=profile.merged(block.total_difficulty),
     )
     if rules.ethereum < EthereumFork.LONDON:

@@ -87,7 +87,7 @@ def check_header(
     The base fee and the gas limit may have been `chosen`, on a chain for development.
     """
     check = Check(header.number)
-    _check_position(check, header, parent)
+    _check_position(check, header, parent, profile)
     _check_fields(check, header, rules)
     _check_proposal(check, header, parent, rules)
     _check_extra_data(check, header, rules)
@@ -97,10 +97,12 @@ def check_header(
     _check_blob_gas(check, header, parent, rules, profile)
 
 
-def _check_position(check: Check, header: Header, parent: Header) -> None:
+def _check_position(check: Check, header: Header, parent: Header, profile: ChainProfile) -> None:
     check.equal("number", parent.number + 1, header.number)
     check.equal("parent hash", parent.hash, header.parent_hash)
-    if header.timestamp <= parent.timestamp:
+    if profile.shares_seconds and header.timestamp < parent.timestamp:
+        check.fail("time", f"not below the parent's {parent.timestamp}", header.timestamp)
+    if not profile.shares_seconds and header.timestamp <= parent.timestamp:
         check.fail("time", f"above the parent's {parent.timestamp}", header.timestamp)
 
 

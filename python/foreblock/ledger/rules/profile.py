@@ -12,6 +12,7 @@ result here. From that block on nothing is executed: calls, estimates, simulatio
 checks every block and stores the end (`storage.follow_rows`); readers use the stored value.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
@@ -55,7 +56,7 @@ class OptimismParameters(Struct, frozen=True):
     elasticity: int
     denominator: int
     denominator_canyon: int
-    block_time: int = 2  # seconds; Base and OP Mainnet
+    block_time: float = 2  # seconds; Base and OP Mainnet
 
 
 class ChainProfile(Struct, frozen=True):
@@ -68,7 +69,7 @@ class ChainProfile(Struct, frozen=True):
     terminal_total_difficulty: int | None
     deposit_contract: bytes
     optimism: OptimismParameters | None
-    slot_time: int = 12  # seconds; of a chain that is no OP chain
+    slot_time: float = 12  # seconds; of a chain that is no OP chain
     code_size: int | None = None  # bytes that code may have, where it is not what forks say
     transaction_gas: int | None = None  # that a transaction may have, in the same way
     unsigned: bool = False  # transactions may name their senders; chains of developers only
@@ -83,9 +84,19 @@ class ChainProfile(Struct, frozen=True):
         return rules.transaction_gas_cap if self.transaction_gas is None else self.transaction_gas
 
     @property
-    def block_time(self) -> int:
+    def block_time(self) -> float:
         """The usual number of seconds between blocks."""
         return self.slot_time if self.optimism is None else self.optimism.block_time
+
+    @property
+    def time_step(self) -> int:
+        """The whole seconds from a block to a simulated one."""
+        return math.ceil(self.block_time)
+
+    @property
+    def shares_seconds(self) -> bool:
+        """Return True if several blocks may have the same timestamp."""
+        return self.block_time < 1
 
     def merged(self, parent_total_difficulty: int) -> bool:
         """True if the child of a block with this total difficulty is after the merge.

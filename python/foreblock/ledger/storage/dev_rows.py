@@ -46,7 +46,7 @@ class DevState(Struct, frozen=True, array_like=True):
     instance: bytes  # 32 bytes, new for each new chain
     mining: Mining = "clock"
     also_clock: bool = False  # automine, and a block by the clock as well
-    block_time: int = 2  # seconds
+    block_time: float = 2  # seconds
     interval_ms: int = 200  # of flashblocks; 0: on demand
     # Time: how far it is ahead of the clock, in seconds, and the distance of blocks if it is fixed.
     offset: int = 0

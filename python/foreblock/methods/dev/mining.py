@@ -138,7 +138,7 @@ class MiningMethods:
         state = view.dev_state
         if state is None or not (state.mining == "clock" or state.also_clock):
             return b"null"
-        return b"%d" % state.block_time
+        return b"%g" % state.block_time
 
     def increase_time(self, _view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Move the time of the chain ahead by this many seconds; returns the total."""

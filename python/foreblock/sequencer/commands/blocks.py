@@ -53,7 +53,7 @@ def set_mining(command: SetMining, sequencer: Sequencer) -> None:
         mining=command.mining,
         also_clock=command.also_clock,
         block_time=block_time,
-        interval_ms=min(sequencer.mining.state.interval_ms, block_time * 1000),
+        interval_ms=min(sequencer.mining.state.interval_ms, round(block_time * 1000)),
     )
     _reschedule(sequencer)
 
@@ -61,7 +61,7 @@ def set_mining(command: SetMining, sequencer: Sequencer) -> None:
 @executes(SetFlashblockInterval)
 def set_flashblock_interval(command: SetFlashblockInterval, sequencer: Sequencer) -> None:
     """Change how often indices are closed; 0 closes them on demand."""
-    longest = sequencer.mining.state.block_time * 1000
+    longest = round(sequencer.mining.state.block_time * 1000)
     if command.milliseconds and not 10 <= command.milliseconds <= longest:
         raise RefusedCommand(f"the interval is 0, or 10 to {longest} ms")
     sequencer.mining.change(interval_ms=command.milliseconds)
@@ -102,7 +102,7 @@ def set_next_timestamp(command: SetNextTimestamp, sequencer: Sequencer) -> None:
     """
     _check_time(sequencer, command.timestamp)
     state = sequencer.mining.state
-    ahead = state.block_time if state.mining == "clock" else 0
+    ahead = int(state.block_time) if state.mining == "clock" else 0
     sequencer.mining.follow_time(command.timestamp - ahead)
     sequencer.mining.change(keeps_time=True)
     sequencer.changes.begin_at(command.timestamp)
