@@ -94,6 +94,7 @@ BAD_CONFIGURATIONS = {
     "a value of another type": 'workers = "many"',
     "a value out of range": "body_limit = -1",
     "an unknown source": 'source = "elsewhere"',
+    "no file of API keys": 'api_keys = "nowhere.toml"',
 }
 
 
@@ -113,6 +114,27 @@ def test_other_failures_are_given_up(checkout: Path) -> None:
     pause = float(of_unit(checkout, "RestartSec").removesuffix("s"))
     interval = 60 * float(of_unit(checkout, "StartLimitIntervalSec").removesuffix("min"))
     assert int(of_unit(checkout, "StartLimitBurst")) * (pause + 1) < interval
+
+
+@pytest.mark.parametrize("name", ["compose.yml", "follow.yml"])
+def test_no_container_of_the_service_restarts_forever(checkout: Path, name: str) -> None:
+    text = (checkout / "deploy" / name).read_text("utf-8")
+    blocks = text.split("\n\n")
+    ours = [each for each in blocks if "image: foreblock\n" in each]
+    assert ours
+    for each in ours:
+        assert re.findall(r"^ +restart: (\S+)", each, re.MULTILINE) == ["on-failure:10"], each
+    nodes = [each for each in blocks if "<<: *node" in each]
+    assert not [each for each in nodes if "restart:" in each]
+
+
+def test_the_health_of_a_container_costs_little(checkout: Path) -> None:
+    """Each check starts a process; the first ones come soon, since others wait for them."""
+    text = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
+    (options,) = re.findall(r"^HEALTHCHECK (.*?) \\$", text, re.MULTILINE)
+    found = dict(each.removeprefix("--").split("=") for each in options.split())
+    assert int(found["interval"].removesuffix("s")) >= 30
+    assert int(found["start-interval"].removesuffix("s")) <= 2
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "compose.yml", "follow.yml", "foreblock.service"])
