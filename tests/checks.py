@@ -135,6 +135,12 @@ CHECKS: Final[dict[str, Check]] = {
         "requests",
         lambda amount: [program("abuse/run.py", "--race", amount.minutes * 60)],
     ),
+    "keys": Check(
+        "a key that sends 10,000 requests a second at most doubles the times of another",
+        "a paced load over 100 connections, nine of ten requests over its budget, beside a client "
+        "of another key",
+        lambda _: [program("abuse/keys.py")],
+    ),
     "crash": Check(
         "a committed block survives any kill, and readers see whole commits only",
         "random store histories beside a model; kill writers and followers at random moments",

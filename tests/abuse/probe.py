@@ -25,14 +25,14 @@ class Latencies:
         return self.sorted_ms[min(last, int(len(self.sorted_ms) * percent / 100))]
 
 
-def probe(address: Address, count: int, seconds: float = 60.0) -> Latencies:
+def probe(address: Address, count: int, seconds: float = 60.0, extra: str = "") -> Latencies:
     """Request `count` times on one connection, or for this long; every response must be correct."""
     connection = Connection(address)
-    expected = json.loads(connection.exchange(BALANCE).body)["result"]
+    expected = json.loads(connection.exchange(BALANCE, extra).body)["result"]
     times: list[float] = []
     until = time.perf_counter() + seconds
     while len(times) < count and (begun := time.perf_counter()) < until:
-        answer = connection.exchange(BALANCE)
+        answer = connection.exchange(BALANCE, extra)
         times.append((time.perf_counter() - begun) * 1e3)
         found = json.loads(answer.body)
         assert (answer.status, found["id"], found["result"]) == (200, 1, expected), answer

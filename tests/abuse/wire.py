@@ -39,8 +39,9 @@ def head(length: int, extra: str = "") -> bytes:
     ).encode()
 
 
-def post(body: bytes) -> bytes:
-    return head(len(body)) + body
+def post(body: bytes, extra: str = "") -> bytes:
+    """A request; `extra` are more header lines."""
+    return head(len(body), extra) + body
 
 
 def request(method: str, *params: object) -> bytes:
@@ -62,8 +63,8 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.unread = b""
 
-    def exchange(self, body: bytes) -> Answer:
-        self.socket.sendall(post(body))
+    def exchange(self, body: bytes, extra: str = "") -> Answer:
+        self.socket.sendall(post(body, extra))
         return self.answer()
 
     def answer(self) -> Answer:

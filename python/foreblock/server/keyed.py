@@ -11,6 +11,7 @@ cannot set headers of a WebSocket, and for wallets, which only know a URL.
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -56,11 +57,11 @@ def key_of(head: RequestHead, query: bytes, keys: KeyTable) -> bytes | Answer:
     return OF_KEY + found.spec.name.encode()
 
 
-def too_many_requests(seconds: float) -> Answer:
+@lru_cache(maxsize=1024)  # the refusals are as many as a client wants
+def too_many_requests(seconds: int) -> Answer:
     """The key has spent its budget."""
     text = b"the budget of this API key is spent"
-    retry = b"Retry-After: %d\r\n" % max(1, math.ceil(seconds))
-    return Answer(b"429 Too Many Requests", text, retry)
+    return Answer(b"429 Too Many Requests", text, b"Retry-After: %d\r\n" % seconds)
 
 
 class ByKey(dict[bytes, T], Generic[T]):
@@ -101,7 +102,7 @@ class Admitting:
         wait = self._wait()
         if wait > 0:
             self._refused(1)
-            return too_many_requests(wait)
+            return too_many_requests(math.ceil(wait))
         return self._handler(body, client)
 
 

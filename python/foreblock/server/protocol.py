@@ -234,12 +234,13 @@ class HttpConnection(asyncio.Protocol):
             self._end_with(answers.INTERNAL_ERROR)
             return
         if not isinstance(reply, Reply):
-            self._traffic(size, 0)
             if isinstance(reply, Answer):
-                self._put(known, reply)
-                self._flush()
-            else:
-                self._wait_for(reply, known)
+                refusal = render(reply, self._ticker.date, known.headers)
+                self._traffic(size, len(refusal))
+                self._transport.write(refusal)
+                return
+            self._traffic(size, 0)
+            self._wait_for(reply, known)
             return
         parts = reply_parts(reply, self._ticker.date, known.headers)
         if reply.rest is None:
