@@ -1,4 +1,4 @@
-"""Request ids from clients: echoed in the response, and bound while it is made."""
+"""Ids of requests and of their traces, from clients: bound while the response is made."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -45,10 +45,42 @@ def test_what_is_no_id_is_ignored(wrong: bytes) -> None:
     assert "x-request-id" not in found.headers
 
 
+TRACE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def traced(_: bytes, client: Client) -> Reply:
+    found = structlog.contextvars.get_contextvars()
+    assert found.get("traceparent", "") == client.traceparent
+    return Reply(b"%b %b" % (bound().encode(), client.traceparent.encode()))
+
+
+def test_the_trace_of_a_request_is_that_of_this_request_only() -> None:
+    client = Wire(traced)
+    for headers, text in (
+        ([b"Traceparent: " + TRACE], "none " + TRACE.decode()),
+        ([], "none "),
+        ([b"traceparent: " + TRACE, b"X-Request-Id: a"], "a " + TRACE.decode()),
+        ([b"X-Request-Id: a"], "a "),
+    ):
+        found = answer(client.send(post(b"1", *headers)))
+        assert found.text == text
+        assert "traceparent" not in found.headers
+
+
+@each_case(
+    "wrong", [TRACE[:-1], TRACE + b"-x", TRACE.upper(), b"ff" + TRACE[2:], b"", b"none",
+              TRACE.replace(b"4bf92f3577b34da6a3ce929d0e0e4736", b"0" * 32),
+              TRACE.replace(b"00f067aa0ba902b7", b"0" * 16)],
+)  # fmt: skip
+def test_what_is_no_trace_is_ignored(wrong: bytes) -> None:
+    assert answer(Wire(traced).send(post(b"1", b"traceparent: " + wrong))).text == "none "
+
+
 def test_heads_with_ids_are_not_cached() -> None:
     client = Wire(tell)
     for number in range(3):
         client.send(post(b"1", b"X-Request-Id: %d" % number))
+        client.send(post(b"1", b"traceparent: " + TRACE))
     assert len(client.endpoint.heads) == 0
     client.send(post(b"1"))
     assert len(client.endpoint.heads) == 1

@@ -142,7 +142,7 @@ class ApiKey:
         """The sender of a request: the key takes turns with other keys, and not its addresses."""
         spec = self.spec
         address = f"key {spec.name}" if spec.digest else client.address
-        return Client(address, client.connection, spec.priority)
+        return Client(address, client.connection, spec.priority, client.traceparent)
 
     def revoke(self) -> None:
         """Close the WebSockets of a key that was removed, or has another secret or other rights."""

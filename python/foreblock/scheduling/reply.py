@@ -134,6 +134,7 @@ class Client(Struct, frozen=True, gc=False):
     address: str  # of the other end, or its API key; may be empty
     connection: int  # a number that no other connection of the worker has
     priority: Priority = Priority.NORMAL
+    traceparent: str = ""  # of the request, if it has a valid one
 
 
 class Readiness(NamedTuple):

@@ -16,6 +16,8 @@ as the parameters `min_commit` and `min_place` of its query.
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 from urllib.parse import unquote_to_bytes
 
@@ -101,6 +103,11 @@ ROOT: Final = b"/"
 METRICS: Final = b"/metrics"
 REQUEST_ID: Final = b"x-request-id"
 _REQUEST_ID: Final = re.compile(rb"[!-~]{1,128}")
+TRACEPARENT: Final = b"traceparent"  # of W3C Trace Context
+_TRACEPARENT: Final = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
+NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 # geth's three (`rpc/http.go`), with any parameters.
 CONTENT_TYPES: Final = frozenset(
@@ -118,7 +125,7 @@ class AcceptedHead(NamedTuple):
     answer: Answer | Probe | Scrape | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
     path: bytes = ROOT  # one of the rules' paths and its codings, which have a handler of their own
-    request_id: str = ""  # the id of the request
+    ids: Mapping[str, str] = NO_IDS  # of the request, which its log has
     minimum: Minimum | None = None  # the state that it demands at least
 
 
@@ -190,7 +197,7 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         minimum is None and _repeatable(head, length, answer, expectation),
         ROOT if answer is not None else _handler_path(head, target[1], rules) + key,
-        _request_id(head).decode("ascii"),
+        _ids(head),
         minimum,
     )
 
@@ -369,6 +376,7 @@ def _repeatable(
         and not expectation
         and head.get(b"upgrade") is None
         and head.get(REQUEST_ID) is None
+        and head.get(TRACEPARENT) is None
     )
 
 
@@ -376,6 +384,17 @@ def _request_id(head: RequestHead) -> bytes:
     """The id of a request, if it has one that can be logged."""
     given = head.get(REQUEST_ID) or b""
     return given if _REQUEST_ID.fullmatch(given) else b""
+
+
+def _ids(head: RequestHead) -> Mapping[str, str]:
+    """The ids of a request by their names in its log; what is no id is ignored."""
+    request, trace = _request_id(head), head.get(TRACEPARENT) or b""
+    if not request and not trace:
+        return NO_IDS
+    found = {"request_id": request.decode("ascii")} if request else {}
+    if _TRACEPARENT.fullmatch(trace) and not head.repeats(TRACEPARENT):
+        found["traceparent"] = trace.decode("ascii")
+    return found
 
 
 def _id_header(head: RequestHead) -> bytes:

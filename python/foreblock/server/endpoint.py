@@ -5,7 +5,7 @@ and its budget for answers.
 
 `HeadCache` keeps heads that passed every check. A keep-alive client repeats its head. Equal
 bytes parse equally, so a cached head needs no parsing and no rule is weakened: 1 µs for a whole
-request instead of 9. A head that differs only in unused headers, such as a trace id, is parsed
+request instead of 9. A head that differs only in unused headers, such as a cookie, is parsed
 and then found by its used parts. Each endpoint has its own cache, since its rules decide. The
 fast path of the endpoint gets the same heads.
 """

@@ -23,7 +23,7 @@ KEPT: Final = frozenset(
         b"access-control-request-method", b"connection", b"content-encoding", b"content-length",
         b"content-type", b"expect", b"foreblock-min-commit", b"foreblock-min-place", b"host",
         b"if-none-match", b"origin", b"sec-websocket-key", b"sec-websocket-version",
-        b"transfer-encoding", b"upgrade", b"x-request-id",
+        b"traceparent", b"transfer-encoding", b"upgrade", b"x-request-id",
     }
 )  # fmt: skip
 

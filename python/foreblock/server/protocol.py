@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any, Final, cast
 
 import structlog
+from msgspec import structs
 
 from foreblock.scheduling.admission import Lease, LongText
 from foreblock.scheduling.reply import NO_FAST_PATH, Client, Minimum, Missing, Reply
@@ -300,10 +301,12 @@ class HttpConnection(asyncio.Protocol):
             return self._scrape(accepted, accepted.answer)
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
-        if not accepted.request_id:
-            return self._handle(body, accepted)
-        with structlog.contextvars.bound_contextvars(request_id=accepted.request_id):
-            return self._handle(body, accepted)
+        if not accepted.ids:
+            return self._handle(body, accepted, self._client)
+        trace = accepted.ids.get("traceparent", "")
+        client = structs.replace(self._client, traceparent=trace) if trace else self._client
+        with structlog.contextvars.bound_contextvars(**accepted.ids):
+            return self._handle(body, accepted, client)
 
     def _answer_fresh(self, body: bytes, accepted: AcceptedHead, minimum: Minimum) -> bool:
         """Answer a request from the state that it demands; false if this ends the turn."""
@@ -339,10 +342,10 @@ class HttpConnection(asyncio.Protocol):
             self._received = None
             self._proceed()
 
-    def _handle(self, body: bytes, accepted: AcceptedHead) -> bool:
+    def _handle(self, body: bytes, accepted: AcceptedHead, client: Client) -> bool:
         """Let the handler answer; false if this ends the turn."""
         try:
-            reply = self._handlers[accepted.path](body, self._client)
+            reply = self._handlers[accepted.path](body, client)
         except Exception:
             log.exception("handler_failed")
             self._end_with(answers.INTERNAL_ERROR)
@@ -405,8 +408,8 @@ class HttpConnection(asyncio.Protocol):
         if task.cancelled() or task.exception() is not None:
             self._fail(task)
             return
-        if accepted.request_id:  # what follows is another request
-            structlog.contextvars.unbind_contextvars("request_id")
+        if accepted.ids:  # what follows is another request
+            structlog.contextvars.unbind_contextvars(*accepted.ids)
         self._put_and_proceed(accepted, task.result())
 
     def _fail(self, task: asyncio.Future[Any]) -> None:

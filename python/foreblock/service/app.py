@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from msgspec import structs
@@ -42,6 +42,9 @@ from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 from foreblock.status.status_text import status_lines
 
+if TYPE_CHECKING:
+    from foreblock.service.spans import Spans
+
 VIEW_KEPT_SECONDS: Final = 0.2  # without requests
 STORE_CHECK_SECONDS: Final = 1.0
 
@@ -71,7 +74,7 @@ def make_served(
     _forget_old_views(loop, [each for each in ledgers if isinstance(each, Ledger)])
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
-    served = []
+    served, spans = [], _open_spans(settings)
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
         parts = follower_parts(ledger, network, link, metrics)
         writer = None if link is None else link.writer_here(network.name)
@@ -92,6 +95,7 @@ def make_served(
             commits=commits,
             meter=metrics.meter(network.name, settings.slow_request or math.inf),
             flushes=writer is not None,
+            spans=spans,
         )
         awaited = AwaitedCommits(
             partial(reached_by, ledger.view), commits, budget, settings.server.min_commit_wait
@@ -111,6 +115,15 @@ def make_served(
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
+
+
+def _open_spans(settings: Settings) -> "Spans | None":
+    """The spans of this worker, if there is a collector."""
+    if not settings.otlp_endpoint:
+        return None
+    from foreblock.service.spans import Spans, exporting_to  # noqa: PLC0415, others need none
+
+    return Spans(exporting_to(settings.otlp_endpoint), settings.otlp_sample)
 
 
 def _ledgers(

@@ -126,6 +126,10 @@ def run(
         read_keys(Path(settings.access.api_keys))
         # Workers read a changed file within a second, so the usual signal has nothing to do.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if settings.otlp_endpoint:
+        from foreblock.service import spans  # noqa: PLC0415, others need none
+
+        spans.check_endpoint(settings.otlp_endpoint)
     logs = configure_queued(settings.log_level, settings.log_format)
     count = 1 if in_one_process else settings.workers or os.cpu_count() or 1
     networks = [each.network for each in served]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from foreblock.follow.passthrough import Passthrough
     from foreblock.follow.pre_anchor import VerifiedHistory
     from foreblock.follow.worker_state import WorkerState
+    from foreblock.service.spans import Spans
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
@@ -80,6 +81,7 @@ class Shared(NamedTuple):
     filters: FilterTable | None = None
     commits: CommitWatch | None = None
     meter: RequestMeter | None = None  # counts the requests of all of them
+    spans: "Spans | None" = None  # of requests
     flushes: bool = False  # views first commit what commands have changed in this process
 
 
@@ -96,6 +98,7 @@ class Service:
         scheduler: Scheduler,
         sequencing: Sequencing | None = None,
         shared: Shared = NOTHING_SHARED,
+        network: str = "",
     ) -> None:
         """Without `sequencing` it only reads."""
         visibility = visibility_of(settings)
@@ -118,16 +121,21 @@ class Service:
             counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
             writing=_writing(table, ledger, visibility) if shared.flushes else None,
         )
-        dispatcher = self._over()
+        self._traced: Final = (
+            None if shared.spans is None else partial(shared.spans.traced, network, self.methods)
+        )
         # Returns the reply to a body; never raises.
-        self.answer: Final[Handler] = dispatcher.answer
+        self.answer: Final = self._answer_of(self._over())
         # For connections that stay open, on which notifications can be sent.
-        self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
+        self.open_session: Final[OpenSession] = partial(self.sessions.open, self.answer)
 
     def for_key(self, key: ApiKey) -> tuple[Handler, OpenSession]:
         """`answer` and `open_session` for clients of a key, which pays."""
-        answer = MeteredHandler(key, self._over(key=key).answer)
+        answer = MeteredHandler(key, self._answer_of(self._over(key=key)))
         return answer, partial(self.sessions.open, answer)
+
+    def _answer_of(self, dispatcher: Dispatcher[LedgerView]) -> Handler:
+        return dispatcher.answer if self._traced is None else self._traced(dispatcher.answer)
 
 
 def visibility_of(settings: Settings) -> Visibility:
@@ -191,7 +199,9 @@ class NetworkViews(Struct, frozen=True):
         """The views, with the fast path that they share."""
         sequencing = sequencing_of(self.network, self.link)
         served = self._at_paths(sequencing)
-        if isinstance(self.ledger, Ledger):
+        spans = self.shared.spans
+        has_fast_path = spans is None or not spans.ratio  # which makes no spans
+        if isinstance(self.ledger, Ledger) and has_fast_path:
             bounds, meter = fast_path_bounds(self.settings), self.shared.meter
             served = served._replace(fast_path=self.ledger.open_fast_path(bounds, meter))
         if self.network.dev is None or self.network.dev.dev_methods != "loopback":
@@ -209,7 +219,8 @@ class NetworkViews(Struct, frozen=True):
         shared, meter = self.shared._replace(families=families), self.shared.meter
         assert meter is not None, "a network has one"
         root, node = (
-            Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
+            Service(self.ledger, each, scheduler, sequencing, shared, network.name)
+            for each in (at_root, at_node)
         )
         self.sessions.extend((root.sessions, node.sessions))
         for service in (root, node):

@@ -342,6 +342,19 @@ class Settings:
         "SECONDS",
         section=OBSERVING,
     )
+    otlp_endpoint: str = setting(
+        "",
+        "collector of OpenTelemetry for spans of requests, by OTLP over HTTP; empty: none",
+        "URL",
+        section=OBSERVING,
+    )
+    otlp_sample: float = setting(
+        0.0,
+        "part of the requests without a traceparent that have spans",
+        "PART",
+        most=1,
+        section=OBSERVING,
+    )
     worker_timeout: float = setting(
         10.0, "restart a worker that is unresponsive for this long; 0 disables this", "SECONDS"
     )
