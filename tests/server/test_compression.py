@@ -1,12 +1,17 @@
-"""Responses and requests compressed by gzip, against Python's gzip module."""
+"""Compressed responses and requests, against Python's gzip module and the package zstandard."""
 
 import asyncio
 import gzip
-from collections.abc import Awaitable
+import sys
+from collections.abc import Awaitable, Callable
 from threading import Event
+
+import pytest
+import zstandard
 
 from foreblock.scheduling.admission import LongText, WorkerBudget
 from foreblock.scheduling.reply import Client, Handler, NoFastPath, Reply
+from foreblock.server.compression import codings
 from foreblock.settings import ServerLimits
 from support.each_case import each_case
 from support.servers.in_loop import in_loop, turns, until
@@ -116,19 +121,66 @@ async def test_a_compressed_request_is_read() -> None:
 
 
 @in_loop
+async def test_zstd_is_preferred_and_understood() -> None:
+    client = wire()
+    for header in (b"Accept-Encoding: gzip, zstd", b"Accept-Encoding: zstd;q=0.1,gzip"):
+        found = answer(await answered(client, post(LONG, header)))
+        assert found.headers["content-encoding"] == "zstd"
+        assert unpacked_zstd(found.body) == b"<" + LONG + b">"
+    refused = b"Accept-Encoding: zstd;q=0, gzip"
+    assert answer(await answered(client, post(LONG, refused))).headers["content-encoding"] == "gzip"
+    named = b"Content-Encoding: zstd"
+    for body in (zstandard.compress(LONG), streamed(LONG)):
+        assert answer(await answered(client, post(body, named))).body == b"<" + LONG + b">"
+        both = answer(await answered(client, post(body, named, ACCEPTS)))
+        assert gzip.decompress(both.body) == b"<" + LONG + b">"
+
+
+def unpacked_zstd(body: bytes) -> bytes:
+    """The text of a frame that does not name its length."""
+    return zstandard.ZstdDecompressor().decompressobj().decompress(body)
+
+
+def streamed(text: bytes) -> bytes:
+    """A frame that does not name its length."""
+    packer = zstandard.ZstdCompressor().compressobj()
+    return packer.compress(text) + packer.flush()
+
+
+def test_without_its_package_zstd_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    codings.cache_clear()
+    try:
+        found = answer(wire().send(post(LONG, b"Accept-Encoding: zstd")))
+        assert "content-encoding" not in found.headers
+        packed = zstandard.compress(LONG)
+        given = answer(wire().send(post(packed, b"Content-Encoding: zstd")))
+        assert given.body == b"<" + packed + b">", "as another unknown coding"
+    finally:
+        codings.cache_clear()
+
+
+@in_loop
+async def test_a_zstd_request_has_the_limit_of_its_content() -> None:
+    await limited(zstandard.compress, b"Content-Encoding: zstd")
+
+
+@in_loop
 async def test_a_compressed_request_has_the_limit_of_its_content() -> None:
+    await limited(gzip.compress, PACKED)
+
+
+async def limited(pack: Callable[[bytes], bytes], named: bytes) -> None:
     budget = WorkerBudget(received=5_000)
     client = wire(budget=budget)
     for size, status in ((4_000, 200), (4_001, 413), (3_000_000, 413)):
-        assert answer(await answered(client, post(gzip.compress(bytes(size)), PACKED))).status == (
-            status
-        )
-    whole = gzip.compress(LONG)
+        assert answer(await answered(client, post(pack(bytes(size)), named))).status == status
+    whole = pack(LONG)
     for body in (b"{}", whole[:-1], whole + b"more", b""):
-        assert answer(await answered(client, post(body, PACKED))).status == 400
+        assert answer(await answered(client, post(body, named))).status == 400
     assert budget.received.left == 5_000
     lease = budget.received.lease(2_000)
-    assert answer(await answered(client, post(whole, PACKED))).status == 503
+    assert answer(await answered(client, post(whole, named))).status == 503
     assert lease is not None
 
 

@@ -80,8 +80,8 @@ class ServerLimits:
     )
     gzip_from: int = setting(
         0,
-        "compress responses from this size on for clients that accept gzip, and accept compressed"
-        " requests; 0 disables compression",
+        "compress responses from this size on for clients that accept gzip or zstd, and accept"
+        " compressed requests; 0 disables compression",
         "BYTES",
     )
     min_commit_wait: float = setting(
