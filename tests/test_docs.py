@@ -18,6 +18,7 @@ from foreblock.methods import make_table
 from foreblock.settings import EverySetting, Settings
 from foreblock.settings.declare import declared
 from support.each_case import each_case
+from support.rpc_pages import family_pages, rpc_text
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler
 from website.markdown_links import anchor
@@ -99,10 +100,8 @@ def test_every_documented_exception_exists(checkout: Path) -> None:
     assert set(re.findall(r"^(?:\| |- |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
 
 
-def test_every_method_is_documented_with_a_request_that_is_answered(
-    checkout: Path, preconf: Asker
-) -> None:
-    text = (checkout / "docs" / "rpc.md").read_text("utf-8")
+def test_every_method_is_documented_with_a_request_that_is_answered(preconf: Asker) -> None:
+    text = rpc_text()
     sections = dict(
         re.findall(r"^## `([\w.]+)`\n(.*?)(?=^#{1,2} |\Z)", text, flags=re.DOTALL | re.MULTILINE)
     )
@@ -183,7 +182,7 @@ def test_every_file_that_the_docs_name_exists(checkout: Path) -> None:
 
 
 def test_prose_has_one_sentence_per_line(checkout: Path) -> None:
-    for path in [*checkout.glob("*.md"), *checkout.glob("docs/*.md")]:
+    for path in [*checkout.glob("*.md"), *checkout.glob("docs/*.md"), *family_pages().values()]:
         text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
         for line in text.splitlines():
             if line and line[0].isalpha():

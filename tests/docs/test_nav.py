@@ -16,7 +16,8 @@ def test_every_page_of_docs_is_in_the_navigation_once(checkout: Path) -> None:
 def test_sections_lead_a_reader_from_the_start_to_the_design() -> None:
     sections = list(dict.fromkeys(page.section for page in pages()))
     assert sections == [
-        "Start here", "Dev chain", "Clients", "Real chains", "Operating", "Reference", "Design",
+        "Start here", "Dev chain", "Clients", "Real chains", "Operating", "Reference",
+        "Methods", "Design",
     ]  # fmt: skip
     assert pages()[0].path == "index.md"
 

@@ -33,7 +33,7 @@ def test_names_of_pages_are_links_from_where_they_stand() -> None:
 
 
 def test_every_method_is_below_the_one_title_of_its_page() -> None:
-    text = for_the_site(page_of("rpc.md"))
-    assert text.startswith("# Methods\n")
-    assert "\n### `eth_getBalance`\n" in text
+    text = for_the_site(page_of("dev-methods.md"))
+    assert text.startswith("# Methods of development chains\n")
+    assert "\n### `evm_mine`\n" in text
     assert "\n# " not in text

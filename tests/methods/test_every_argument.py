@@ -1,6 +1,6 @@
 """No wrong argument of any method causes an internal error.
 
-The examples in docs/rpc.md, which has one of every method, are damaged position by position: each
+The examples in docs/rpc, which have one of every method, are damaged position by position: each
 argument and each part of one is removed, replaced by null and by every other JSON type, and changed
 in length. A new method is covered by its example. The same requests run in both dialects and on all
 paths of reading a request: at once, long parameters in steps, long bodies in steps.
@@ -15,19 +15,20 @@ from typing import Any
 
 import pytest
 
-from conftest import CHECKOUT, ChainFiles
+from conftest import ChainFiles
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_table
 from foreblock.settings import Settings
 from support.each_case import each_case
+from support.rpc_pages import rpc_text
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler, thresholds
 
 Params = list[Any]
 
 METHODS = list(make_table(Settings(), scheduler(1)).functions)
-DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
+DOCS = rpc_text()
 ADDRESS = "0x" + "35" * 20
 WORD = "0x" + "0" * 63 + "1"
 CALL = {

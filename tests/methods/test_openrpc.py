@@ -16,6 +16,7 @@ from foreblock.methods.openrpc.schemas import CORE, SCHEMAS
 from foreblock.settings import Settings
 from support.each_case import each_case
 from support.json_schema import Validator
+from support.rpc_pages import rpc_text
 from support.servers.asking import Asker, error
 from support.servers.long_work import scheduler
 
@@ -131,9 +132,8 @@ def test_answers_to_the_examples_have_their_shapes(preconf: Asker) -> None:
     """Every method has an example in the docs, so every result schema is checked against a
     response.
     """
-    page = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
     components = {"components": {"schemas": SCHEMAS}}
-    for body in re.findall(r"^--> (.*)$", page, flags=re.MULTILINE):
+    for body in re.findall(r"^--> (.*)$", rpc_text(), flags=re.MULTILINE):
         request = json.loads(body)
         answer = json.loads(preconf.reply(body.encode()).body)
         if "result" in answer:

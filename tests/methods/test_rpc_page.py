@@ -1,6 +1,7 @@
-"""docs/rpc.md has every method by family, in the order of the dispatch table.
+"""docs/rpc.md has every method by family, in the order of the dispatch table, and links to a page
+for each family, which has a section for each method.
 
-    python tests/methods/test_rpc_page.py     sorts its table and its sections, after a change
+    python tests/methods/test_rpc_page.py     sorts its table and the sections, after a change
 
 A row of its table names the parameters of the signature; `?` marks those that are optional in both
 dialects.
@@ -11,44 +12,50 @@ from pathlib import Path
 
 from foreblock.methods import make_families
 from foreblock.methods.openrpc import read_signature
-from foreblock.methods.table import Family
 from foreblock.settings import Settings
+from support.rpc_pages import FAMILY, INDEX, family_pages, rpc_text
 from support.servers.long_work import scheduler
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "rpc.md"
 FAMILIES = make_families(Settings(), scheduler(1))
 HEADING = "| Method | Parameters | Result |\n|---|---|---|\n"
-SECTION = re.compile(r"^## `([\w.]+)`\n.*?(?=^#{1,2} |\Z)", re.DOTALL | re.MULTILINE)
+SECTION = re.compile(r"^## `([\w.]+)`\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^\| `([\w.]+)` \| (.*?) ?\| .*\n", re.MULTILINE)
 
 
-def first_of(family: Family) -> str:
-    return f"| **{family.title}** | | |\n"
-
-
-def arranged(page: str) -> str:
-    """The page with rows and sections in the order of the table."""
-    head, table, rest = page.partition(HEADING)
-    rows = {found[1]: found[0] for found in ROW.finditer(rest.partition("\n\n")[0] + "\n")}
-    sections = {found[1]: found[0] for found in SECTION.finditer(rest)}
-    middle = re.split(r"^(?:# |## `)", rest.partition("\n\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    listed, shown = "", ""
+def arranged() -> dict[Path, str]:
+    """The index and the pages of the families, with rows and sections in the table's order."""
+    index, pages = INDEX.read_text("utf-8"), family_pages()
+    head, table, rest = index.partition(HEADING)
+    listed, _, after = rest.partition("\n\n")
+    rows = {found[1]: found[0] for found in ROW.finditer(listed + "\n")}
+    firsts = {found[1]: found[0] for found in FAMILY.finditer(listed)}
+    written = "\n".join(each.read_text("utf-8") for each in pages.values())
+    sections = {found[1]: found[0].rstrip() for found in SECTION.finditer(without_titles(written))}
+    expected, texts = "", {}
     for family in FAMILIES:
         names = [method.name for method in family.methods]
-        listed += first_of(family) + "".join(rows[name] for name in names)
-        shown += f"# {family.title}\n\n" + "".join(sections[name] for name in names)
-        if not shown.endswith("\n\n"):
-            shown += "\n"
-    return f"{head}{table}{listed}\n{middle}{shown.rstrip()}\n"
+        expected += f"{firsts[family.title]}\n" + "".join(rows[name] for name in names)
+        parts = [f"# {family.title}", *(sections[name] for name in names)]
+        texts[pages[family.title]] = "\n\n".join(parts) + "\n"
+    return {INDEX: f"{head}{table}{expected}\n{after}", **texts}
+
+
+def without_titles(text: str) -> str:
+    """The sections of pages without the titles between them."""
+    return re.sub(r"^# .*\n", "", text, flags=re.MULTILINE)
 
 
 def test_methods_are_in_the_order_of_the_table() -> None:
-    page = PAGE.read_text("utf-8")
-    assert page == arranged(page), "python tests/methods/test_rpc_page.py"
+    found = {each: each.read_text("utf-8") for each in (INDEX, *family_pages().values())}
+    assert found == arranged(), "python tests/methods/test_rpc_page.py"
+
+
+def test_each_page_of_a_family_is_in_the_table() -> None:
+    assert sorted(family_pages().values()) == sorted((INDEX.parent / "rpc").glob("*.md"))
 
 
 def test_rows_name_the_parameters_of_the_signature() -> None:
-    rows = {found[1]: found[2] for found in ROW.finditer(PAGE.read_text("utf-8"))}
+    rows = {found[1]: found[2] for found in ROW.finditer(rpc_text())}
     for family in FAMILIES:
         for method in family.methods:
             parameters = read_signature(method.signature).parameters
@@ -57,4 +64,5 @@ def test_rows_name_the_parameters_of_the_signature() -> None:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(arranged(PAGE.read_text("utf-8")), "utf-8")
+    for path, text in arranged().items():
+        path.write_text(text, "utf-8")

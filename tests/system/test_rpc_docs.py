@@ -18,10 +18,11 @@ from foreblock.service.running import serving
 from foreblock.settings import Settings
 from foreblock.upstream.rpc_client import Endpoint
 from support.each_case import each_case
+from support.rpc_pages import rpc_text
 from support.servers.long_work import scheduler
 from support.servers.waiting import PATIENCE
 
-TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
+TEXT = rpc_text()
 README = (CHECKOUT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^--> (.*)\n<-- (.*)$", TEXT, re.MULTILINE)
 CURL = ["curl", "-s", "http://127.0.0.1:18545", "-H", "Content-Type: application/json", "-d"]
