@@ -67,12 +67,9 @@ def test_every_panel_shows_series_that_exist(checkout: Path) -> None:
     )
 
 
-def test_every_alert_is_about_series_that_exist_and_is_documented(checkout: Path) -> None:
+def test_every_alert_is_about_series_that_exist(checkout: Path) -> None:
     rules = (checkout / "deploy" / "alerts.yml").read_text("utf-8")
     assert set(NAME.findall(rules)) <= exposed()
-    alerts, page = ALERT.findall(rules), (checkout / "docs" / "metrics.md").read_text("utf-8")
-    documented = re.findall(r"`(Foreblock\w+)`", page)
-    assert sorted(alerts) == sorted(documented)
     for each in rules.split("- alert: ")[1:]:
         assert NAME.search(each.partition("annotations")[0]) or "up{" in each
 

@@ -1,9 +1,13 @@
 """docs/production.md: its commands and its proxy work, and its runbook has every alert."""
 
+import json
 import re
 import shlex
 import shutil
+import socket
+import ssl
 import subprocess
+from http.client import HTTPResponse
 from pathlib import Path
 
 import click
@@ -17,7 +21,7 @@ from foreblock.service.running import serving
 from support.servers.command import run_apart
 from support.servers.dev_processes import exchange
 from support.servers.nats_servers import free_port
-from support.servers.waiting import until
+from support.servers.waiting import PATIENCE, until
 
 PAGE = (CHECKOUT / "docs" / "production.md").read_text("utf-8")
 ASKED = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
@@ -65,16 +69,47 @@ def test_a_backup_is_whole_and_can_be_served(folder: Path) -> None:
         assert "0x539" in exchange(service.url, "/", ASKED).text
 
 
-def test_the_proxy_passes_requests_and_websockets(folder: Path) -> None:
+def certify(folder: Path, openssl: str) -> ssl.SSLContext:
+    """Make the files that the example names, and what a client needs to trust them."""
+    key, certificate = folder / "rpc.example.key", folder / "rpc.example.pem"
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "1",
+         "-subj", "/CN=rpc.example", "-addext", "subjectAltName=DNS:rpc.example",
+         "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return ssl.create_default_context(cafile=str(certificate))
+
+
+def ask_over_tls(port: int, trusted: ssl.SSLContext, path: str = "/") -> tuple[int, str]:
+    """Status and body of a request by the public name, over TLS."""
+    body = ASKED.encode()
+    with (
+        socket.create_connection(("127.0.0.1", port), PATIENCE) as plain,
+        trusted.wrap_socket(plain, server_hostname="rpc.example") as secure,
+    ):
+        head = f"POST {path} HTTP/1.1\r\nHost: rpc.example\r\nConnection: close\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        secure.sendall(head.encode() + body)
+        response = HTTPResponse(secure)
+        response.begin()
+        return response.status, response.read().decode()
+
+
+def test_the_proxy_passes_requests_and_websockets_over_tls(folder: Path) -> None:
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if nginx is None:
         pytest.skip("nginx is missing")
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is missing")
+    trusted = certify(folder, openssl)
     (server,) = re.findall(r"<!-- nginx -->\n```nginx\n(.*?)```", PAGE, re.DOTALL)
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
     with serving(folder / "build" / "store", ["--workers=1"]) as service:
-        server = re.sub(r".*ssl_certificate.*\n", "", server)
-        server = server.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
+        assert server.count("/etc/ssl/") == 2
+        server = server.replace("/etc/ssl/", f"{folder}/")
+        server = server.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
         server = server.replace("127.0.0.1:8545", service.url.removeprefix("http://"))
         file = folder / "nginx.conf"
         file.write_text(configuration(folder, server), "utf-8")
@@ -82,10 +117,12 @@ def test_the_proxy_passes_requests_and_websockets(folder: Path) -> None:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as proxy:
             try:
                 until((folder / "pid").exists, "nginx runs")
-                assert "0x539" in exchange(url, "/", ASKED).text
-                with connect(f"ws://127.0.0.1:{port}/eth") as socket:
-                    socket.send(ASKED)
-                    assert "0x539" in str(socket.recv())
-                assert exchange(url, "/metrics").status == 403
+                status, text = ask_over_tls(port, trusted)
+                assert (status, json.loads(text)["result"]) == (200, "0x539")
+                plain = socket.create_connection(("127.0.0.1", port), PATIENCE)
+                with connect("wss://rpc.example/eth", sock=plain, ssl=trusted) as opened:
+                    opened.send(ASKED)
+                    assert "0x539" in str(opened.recv())
+                assert ask_over_tls(port, trusted, "/metrics")[0] == 403
             finally:
                 proxy.terminate()
