@@ -195,6 +195,7 @@ CHECKS: Final[dict[str, Check]] = {
         "an open page and a scraping Prometheus cost little and miss nothing",
         "chromium beside two loaded chains; Prometheus while processes are killed",
         lambda amount: [
+            program("page/pictures.py", "build/pictures"),
             program("soak/page.py", "--minutes", amount.minutes),
             program("soak/scraped.py", "--minutes", amount.minutes),
         ],

@@ -35,6 +35,7 @@ LIBRARIES = {
     "ethers": (MODULES / "ethers", "node"),
     "web3.js": (MODULES / "web3", "node"),
     "ponder": (MODULES / "ponder", str(MODULES / ".bin" / "ponder")),
+    "axe-core": (MODULES / "axe-core", "node"),
     "web3.py": (HERE / ".venv", str(PYTHON)),
     "eth-tester": (HERE / ".venv", str(PYTHON)),
     "ethclient": (ETHCLIENT, str(ETHCLIENT)),

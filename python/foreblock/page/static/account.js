@@ -80,13 +80,13 @@ export async function showAccount(sheet, network, address) {
       ["Supply", asToken ? `${decimal(asToken.supply, asToken.decimals, 6)} ${asToken.symbol}` : ""],
       ["Tokens", tokens.length ? el("span", {}, tokens) : ""]),
     el("table", { class: "sides" },
-      el("thead", {}, el("tr", {}, el("th"), el("th", { class: "sealed" }, "latest"), el("th", { class: "pending" }, "pending"))),
+      el("thead", {}, el("tr", {}, el("td"), el("th", { class: "sealed" }, "latest"), el("th", { class: "pending" }, "pending"))),
       el("tbody", {},
         el("tr", {}, el("th", {}, "Balance"), el("td", {}, ether(balance)),
           el("td", {}, ether(pendingBalance), gained ? el("small", { class: gained < 0n ? "less" : "more" }, `${gained < 0n ? "" : "+"}${decimal(gained, 18, 9)}`) : null)),
         el("tr", {}, el("th", {}, "Nonce"), el("td", {}, grouped(number(nonce))), el("td", {}, grouped(number(pendingNonce)))))),
     facts(["Code", code === "0x" ? "none" : delegate(network, code)]),
-    code === "0x" ? null : el("details", {}, el("summary", {}, "Show the code"), el("pre", {}, code.slice(0, 20_000))),
+    code === "0x" ? null : el("details", {}, el("summary", {}, "Show the code"), el("pre", { tabindex: "0" }, code.slice(0, 20_000))),
     code === "0x" ? null : abiForm(address, network),
     transactions(network, searched));
   return { live: true, events: ["flashblock", "sealed"] };

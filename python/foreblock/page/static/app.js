@@ -9,7 +9,7 @@ import { watchLatency } from "./latency.js";
 import { showNetworks } from "./live.js";
 import { Network } from "./network.js";
 import { find } from "./search.js";
-import { CounterFile } from "./sheet.js";
+import { Sheet } from "./sheet.js";
 import { showTransaction } from "./transaction.js";
 
 const HIDDEN_FOR = 60_000; // ms after which a page in the background disconnects
@@ -17,7 +17,7 @@ const AGAIN = 1_000;
 
 const base = new URL("./", location.href.split("#")[0]);
 const query = document.getElementById("query"), unfound = document.getElementById("unfound");
-const sheet = new CounterFile(document.getElementById("sheet"));
+const sheet = new Sheet(document.getElementById("sheet"));
 let networks = [];
 let begun = 0; // searches and changes of the route: a late answer to an earlier one is dropped
 

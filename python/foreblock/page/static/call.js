@@ -129,7 +129,7 @@ function simulated(network, { status, gasUsed, returnData, error, logs: all }, s
 
 /** Decoded values, or the data if it does not match the signature. */
 function returned(signature, data) {
-  if (!signature?.outputs.length) return el("pre", {}, data === "0x" ? "nothing" : data);
+  if (!signature?.outputs.length) return el("pre", { tabindex: "0" }, data === "0x" ? "nothing" : data);
   try {
     const values = decode(signature.outputs, data);
     return facts(...signature.outputs.map((type, at) => [
@@ -138,9 +138,9 @@ function returned(signature, data) {
     ]));
   } catch (error) {
     const why = data === "0x" ? "Nothing was returned: there may be no contract at this address." : `Not what the signature says: ${error.message}`;
-    return el("div", {}, el("p", { class: "reason" }, why), data === "0x" ? null : el("pre", {}, data));
+    return el("div", {}, el("p", { class: "reason" }, why), data === "0x" ? null : el("pre", { tabindex: "0" }, data));
   }
 }
 
 const reverted = (data) =>
-  el("article", { class: "result" }, el("header", {}, el("b", {}, "Reverted")), el("p", { class: "reason" }, revertReason(data)), data && data !== "0x" ? el("pre", {}, data) : null);
+  el("article", { class: "result" }, el("header", {}, el("b", {}, "Reverted")), el("p", { class: "reason" }, revertReason(data)), data && data !== "0x" ? el("pre", { tabindex: "0" }, data) : null);

@@ -41,7 +41,7 @@ function makeChart(network, kind) {
     const high = Math.max(kind.floor, ...known) * 1.08;
     const wide = Math.max(LEAST, values.length) - 1; // it begins full and widens
     const steps = values.map((each, at) => [WIDTH - (values.length - 1 - at) * (WIDTH / wide), each]);
-    const drawn = runs(steps).map((run) => run.map(([x, y]) => `${x.toFixed(1)} ${(HEIGHT - (y / high) * HEIGHT).toFixed(1)}`));
+    const drawn = runs(steps).map((run) => (run.length > 1 ? run : [[run[0][0] - WIDTH / wide, run[0][1]], ...run])).map((run) => run.map(([x, y]) => `${x.toFixed(1)} ${(HEIGHT - (y / high) * HEIGHT).toFixed(1)}`));
     line.setAttribute("d", drawn.map((run) => `M${run.join("L")}`).join(""));
     area.setAttribute("d", drawn.map((run) => `M${run[0].split(" ")[0]} ${HEIGHT}L${run.join("L")}L${run.at(-1).split(" ")[0]} ${HEIGHT}Z`).join(""));
     const at = pointed === null ? values.length - 1 : values.length - 1 - Math.round((1 - pointed) * wide);

@@ -64,6 +64,8 @@ export async function listTransactions(network, blocks, most, current = () => tr
 /** Rates and fees of the last minute, from sealed blocks and the block in progress. */
 export function fillSeries(network) {
   const sealed = network.lastBlocks(FILLED + 1).filter((block) => network.isSealed(block.number)).reverse();
+  // The time of a genesis block may be long ago; nothing happened until the block after it.
+  if (sealed.length > 1 && sealed[1].timestamp - sealed[0].timestamp > LONG) sealed.shift();
   const [first] = sealed, last = sealed.at(-1), pending = network.blocks.get(network.pending);
   const now = Math.max(Date.now() / 1000, last.timestamp);
   const place = (timestamp) => FILLED - 1 - Math.floor(now - timestamp);

@@ -4,7 +4,7 @@
 import { el, say, svg } from "./dom.js";
 import { trim } from "./format.js";
 
-const EVERY = 5_000;
+const EVERY = 5_000, FEWEST = 6; // buckets
 const WIDTH = 300, HEIGHT = 44;
 const LINE = /^foreblock_flashblock_readable_seconds_bucket\{network="([^"]+)",le="([^"]+)"\} (\d+)$/gm;
 
@@ -53,7 +53,8 @@ export function makeLatency() {
     const milliseconds = (part) => trim(1000 * quantile(buckets, part));
     say(value, milliseconds(0.5));
     say(high, `p99 ${milliseconds(0.99)}`);
-    const counts = buckets.map((each, at) => each.count - (buckets[at - 1]?.count ?? 0)), top = Math.max(...counts);
+    const all = buckets.map((each, at) => each.count - (buckets[at - 1]?.count ?? 0)), top = Math.max(...all);
+    const counts = all.slice(0, Math.max(FEWEST, all.findLastIndex((each) => each > 0) + 1)); // the rest is empty
     const step = WIDTH / counts.length;
     bars.replaceChildren(...counts.map((count, at) => {
       const height = count ? Math.max(2, (count / top) * (HEIGHT - 4)) : 0, limit = buckets[at].limit;

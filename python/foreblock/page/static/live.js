@@ -23,8 +23,8 @@ export function makeColumn(network) {
   const latest = el("a", { class: "place latest", title: "The latest sealed block" });
   const pending = el("a", { class: "place pending", title: "The block in progress and its newest flashblock" });
   const age = el("span", { class: "age", title: "Time since the last flashblock or block" });
-  const blocks = el("div", { class: "rows", role: "list" }), transactions = el("div", { class: "rows", role: "list" });
-  const none = el("p", { class: "empty" }, "No transactions yet.");
+  const blocks = el("div", { class: "rows" }), transactions = el("div", { class: "rows" });
+  const none = el("p", { class: "empty" });
   const events = el("ol", { class: "events", "aria-label": "Reorganisations and dropped flashblocks", "aria-live": "polite", hidden: true });
   const title = el("h3", {}, "Transactions");
   const listed = el("section", { class: "panel transactions" }, title, transactions, none);
@@ -79,6 +79,7 @@ export function makeColumn(network) {
     }
     listedAt = performance.now();
     none.hidden = network.recent.length > 0;
+    say(none, network.filled ? "No transactions yet." : "Loading…");
     say(title, network.pending === null ? "Transactions" : "Pre-confirmed transactions");
     keyed(transactions, network.recent.slice(0, TRANSACTIONS), (each) => each.hash,
       (each) => transactionRow(network, each), (row, each) => mark(row, network, each));
@@ -117,7 +118,7 @@ function isStale(network) {
 function blockRow(network, block, top) {
   const part = block.gasLimit ? Math.round((100 * block.gasUsed) / block.gasLimit) : 0;
   const bar = el("span", { class: "meter", title: `${part} % of the gas limit`, style: { "--part": block.gasUsed / top } });
-  return el("a", { class: "row", role: "listitem", href: `#/${network.name}/block/${block.number}` },
+  return el("a", { class: "row", href: `#/${network.name}/block/${block.number}` },
     el("span", {}, el("span", { class: "number" }, grouped(block.number)), block.replaces ? el("span", { class: "badge", title: "It replaces another block" }, "reorg") : null),
     el("span", { class: "time", data: { time: block.timestamp } }),
     el("span", { class: "count" }, `${grouped(block.transactions ?? 0)} tx`),
@@ -126,7 +127,7 @@ function blockRow(network, block, top) {
 }
 
 function transactionRow(network, each) {
-  const row = el("a", { class: "row", role: "listitem", href: `#/${network.name}/tx/${each.hash}` },
+  const row = el("a", { class: "row", href: `#/${network.name}/tx/${each.hash}` },
     el("span", { class: "place" }),
     el("code", {}, `${each.hash.slice(0, 10)}…`),
     el("span", { class: "way" }), el("span", { class: "value" }));

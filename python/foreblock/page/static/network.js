@@ -51,6 +51,7 @@ export class Network extends EventTarget {
   #reset() {
     this.blocks = new Map(); // by number, oldest first
     this.recent = []; // transactions, newest first
+    this.filled = false; // true when those of earlier blocks are in it
     this.pending = null; // number
     this.latest = null;
     this.replacedTo = null; // the last block of a chain that was replaced
@@ -87,9 +88,11 @@ export class Network extends EventTarget {
     this.#reset();
     try {
       await this.#load();
+      this.#ping();
       if (round === this.round) await follow(this, state, round);
       this.changed("state");
       if (round === this.round) await fillBlocks(this, round);
+      if (round === this.round) this.filled = true;
     } catch {
       // The connection has ended; the next one starts again.
     }

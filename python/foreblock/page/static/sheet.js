@@ -44,7 +44,7 @@ function keepOpened(before, after) {
  * Keeps a sheet up to date: `render` draws it and returns the events of the network that change
  * it. One runs at a time; of the events in between only the last counts.
  */
-export class CounterFile {
+export class Sheet {
   constructor(node) {
     this.node = node;
     this.shown = 0;

@@ -112,7 +112,7 @@ function input(transaction) {
   const call = knownCall(transaction.input, transaction.to);
   return el("section", {}, el("h3", {}, call ? `Method: ${call.name}` : "Data"),
     call ? facts(...call.arguments) : null,
-    el("details", { open: !call && transaction.input.length < 600 }, el("summary", {}, bytes(transaction.input)), el("pre", {}, transaction.input)));
+    el("details", { open: !call && transaction.input.length < 600 }, el("summary", {}, bytes(transaction.input)), el("pre", { tabindex: "0" }, transaction.input)));
 }
 
 /** Logs with their names if they are known. */
@@ -124,6 +124,6 @@ export function logs(network, all) {
       const event = knownEvent(log);
       return el("article", { class: "log" },
         el("header", {}, el("b", {}, event?.name ?? short(log.topics[0] ?? "no topic", 14, 4)), addressLink(network, log.address, true)),
-        event ? facts(...event.arguments) : el("pre", {}, [...log.topics, log.data].join("\n")));
+        event ? facts(...event.arguments) : el("pre", { tabindex: "0" }, [...log.topics, log.data].join("\n")));
     }), rest);
 }
