@@ -96,7 +96,8 @@ def build_and_say(platform: Platform, shop: Workshop) -> Path | None:
 def try_and_say(package: Path) -> None:
     times = try_package(package, version_of(CHECKOUT))
     say("tried", f"{package.name}: installed into an empty environment in {times.install:.1f} s;")
-    say("", f"`foreblock dev` answered at pending {times.first_answer:.2f} s after its start")
+    say("", f"`foreblock dev` answered at pending {times.first_answer:.2f} s after its start,")
+    say("", f"`uvx --from {package.name} foreblock dev` {times.by_uvx:.1f} s after it was typed")
 
 
 def say(what: str, text: str) -> None:
