@@ -8,6 +8,7 @@ from foreblock.sequencer.attributes import (
     L1Origin,
     attributes_data,
     attributes_deposit,
+    base_time_deposit,
     l1_origin,
     next_base,
     payload_id,
@@ -62,6 +63,22 @@ def test_the_attributes_deposit_is_as_the_specification_has_it() -> None:
     origin = l1_origin(0, 42, base.timestamp, 2)
     place = keccak256(origin.hash + origin.sequence_number.to_bytes(32))
     assert shown["sourceHash"] == "0x" + keccak256((1).to_bytes(32) + place).hex()
+
+
+def test_the_deposit_of_milliseconds_is_that_of_base() -> None:
+    """Block 2 of a public network, whose time is a whole second."""
+    recorded = (
+        "7ef877a0002c6109309955fa0a804192573fbb620035638bfc135b9190bc5f3dd964498a94deaddeaddeaddead"
+        "deaddeaddeaddeaddead00019442000000000000000000000000000000000000308080830f424080a486bdf394"
+    )
+    assert base_time_deposit(2, 0).raw.hex() == recorded + 64 * "0"
+    assert base_time_deposit(2, 800).raw.hex() == recorded + 60 * "0" + "0320"
+
+
+def test_an_origin_of_short_blocks_lasts_twelve_seconds() -> None:
+    origins = [l1_origin(7, block, 1_000 + block // 5, 0.2) for block in range(61)]
+    assert [each.number for each in origins] == [1] * 60 + [2]
+    assert [each.timestamp for each in origins] == [1_000] * 60 + [1_012]
 
 
 def test_an_origin_lasts_six_blocks() -> None:

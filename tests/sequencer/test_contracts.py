@@ -25,6 +25,7 @@ L1_BLOCK_SLOTS = {
     "daFootprintGasScalar": (8, 12, "t_uint16"),
 }
 SLOTS = {
+    "BaseTime": {"timestampMillisPart": (0, 0)},
     "GasPriceOracle": {},
     "L1Block": {name: (slot, offset) for name, (slot, offset, _) in L1_BLOCK_SLOTS.items()},
     "L1BlockBeforeJovian": {

@@ -6,6 +6,7 @@ use alloy_primitives::{B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::logs::index::address_terms;
+use foreblock_engine::stored::base_time::base_time as base_time_of;
 use foreblock_engine::stored::block::{self, ReadBids, ReceiptLimits};
 use foreblock_engine::stored::fragments::{TransactionView, fragments};
 use foreblock_engine::stored::items::Items;
@@ -27,8 +28,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StoredBlock>()?;
     module.add_class::<StoredItems>()?;
     module.add_class::<BlockTips>()?;
+    module.add_function(wrap_pyfunction!(base_time, module)?)?;
     module.add_function(wrap_pyfunction!(touched_row, module)?)?;
     module.add_function(wrap_pyfunction!(touched_terms, module)?)
+}
+
+/// The milliseconds that the first transactions of a block state.
+#[pyfunction]
+fn base_time(row: &[u8]) -> PyResult<Option<u16>> {
+    base_time_of(row).map_err(to_python)
 }
 
 /// Encodes the touched addresses of a block.

@@ -101,6 +101,13 @@ class Header:
         The defaults are those of an empty block after the merge: no uncles, transactions, receipts
         or logs, and zeros.
         """
+    timestamp_ms: Final[int | None]  # in milliseconds, if `with_milliseconds` set the part
+
+    def with_milliseconds(self, milliseconds: int | None) -> Header:
+        """A copy that knows the part of a second of its time, which is in the block's body.
+
+        It is neither encoded nor compared, and `replace` drops it.
+        """
     def replace(self, **fields: Unpack[_HeaderFields]) -> Header:
         """A copy of this header with these fields replaced."""
     def encode(self) -> bytes:

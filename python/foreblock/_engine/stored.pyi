@@ -11,6 +11,12 @@ from foreblock._engine.codec import Header
 from foreblock._engine.store import View
 from foreblock._engine.transactions import Transaction
 
+def base_time(row: bytes) -> int | None:
+    """The milliseconds that the second transaction of a row states; None if it states none.
+
+    It is the deposit with which blocks of Base set the part of a second of their time.
+    """
+
 def touched_row(block_hash: bytes, note: int, entries: bytes) -> bytes:
     """Encode a block's row: its hash, a byte, and sorted entries of an address and an index (4)."""
 

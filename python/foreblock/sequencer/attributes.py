@@ -31,14 +31,17 @@ from foreblock.sequencer.admission import (
     BlobTerms,
     Terms,
 )
-from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
+from foreblock.sequencer.predeploys import BASE_TIME, SEQUENCER_FEE_VAULT
 from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 # op-geth: gas of a block that a pool reserves for the attributes deposit.
 ATTRIBUTES_GAS_USED: Final = 70_000
+BASE_TIME_GAS_USED: Final = 60_000  # at most, of the deposit that sets the milliseconds
 STRAY_GAS: Final = 100_000  # more than nothing needs
 ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
+BASE_TIME_DOMAIN: Final = 3  # Base: the same
+SET_MILLISECONDS: Final = bytes.fromhex("86bdf394")  # setTimestampMillisPart(uint16)
 # OP: the name of the attributes call from each of these forks on.
 SELECTORS: Final = (
     (OptimismFork.JOVIAN, bytes.fromhex("3db6be2b")),  # setL1BlockValuesJovian()
@@ -99,11 +102,33 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
     return bytes([PAYLOAD_VERSION]) + digest[:7]
 
 
-def first_transactions(base: Base, rules: Rules, seed: int, block_time: float) -> list[Transaction]:
-    """The transactions that a block with these rules begins with."""
+def first_transactions(
+    base: Base, rules: Rules, seed: int, block_time: float, milliseconds: int | None = None
+) -> list[Transaction]:
+    """The transactions that a block with these rules begins with.
+
+    `milliseconds` are those of its time, on a chain whose blocks state them.
+    """
     if rules.optimism is None:
         return []
-    return [attributes_deposit(base, seed, block_time, rules.optimism)]
+    attributes = attributes_deposit(base, seed, block_time, rules.optimism)
+    if milliseconds is None:
+        return [attributes]
+    return [attributes, base_time_deposit(base.block_number, milliseconds)]
+
+
+def base_time_deposit(block: int, milliseconds: int) -> Transaction:
+    """The second transaction of a block of Base, which states the milliseconds of its time."""
+    place = keccak256(block.to_bytes(32))
+    return deposit_transaction(
+        source_hash=keccak256(BASE_TIME_DOMAIN.to_bytes(32) + place),
+        sender=ATTRIBUTES_DEPOSITOR,
+        to=BASE_TIME,
+        mint=0,
+        value=0,
+        gas_limit=ATTRIBUTES_GAS,
+        input=SET_MILLISECONDS + milliseconds.to_bytes(32),
+    )
 
 
 def attributes_deposit(
@@ -182,14 +207,19 @@ def _bedrock_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
 
 
 def terms_of(
-    base: Base, profile: ChainProfile, transaction_gas: int | None, excess_blob_gas: int = 0
+    base: Base,
+    profile: ChainProfile,
+    transaction_gas: int | None,
+    excess_blob_gas: int = 0,
+    *,
+    start_gas: int = ATTRIBUTES_GAS_USED,
 ) -> Terms:
-    """The terms of the block with this base."""
+    """The terms of the block with this base; its deposits use `start_gas`."""
     rules = profile.rules(base.block_number, base.timestamp, merged=True)
     minimum, taken = 0, 0
     if rules.optimism is not None:
         minimum = fee_parameters(base.extra_data, rules).minimum_base_fee
-        taken = ATTRIBUTES_GAS_USED
+        taken = start_gas
     caps = (profile.transaction_gas_cap(rules), transaction_gas)
     return Terms(
         chain_id=profile.chain_id,

@@ -27,7 +27,7 @@ from foreblock.ledger.rules.transaction_rules import DEPOSIT, is_from_user, out_
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
 from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.sequencer.admission import Pooled
-from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, first_transactions
+from foreblock.sequencer.attributes import first_transactions
 from foreblock.sequencer.faults.feed import FeedSink, conflicting_flashblock
 from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.mining import Mining
@@ -112,7 +112,9 @@ class BlockBuilder:
     @property
     def _first_count(self) -> int:
         """How many transactions every block begins with."""
-        return 0 if self.block.rules.optimism is None else 1
+        if self.block.rules.optimism is None:
+            return 0
+        return 2 if self.mining.chain.base_time else 1
 
     def _account(self, address: bytes) -> Account | None:
         return self.block.account(address)
@@ -363,13 +365,14 @@ class BlockBuilder:
 
     def start(self, block: BlockInProgress) -> None:
         """Run the transactions that a block begins with."""
-        seed, block_time = self.mining.chain.seed, self.mining.state.block_time
-        block.run(first_transactions(block.base, block.rules, seed, block_time))
+        mining, base = self.mining, block.base
+        seed, block_time = mining.chain.seed, mining.state.block_time
+        milliseconds = mining.milliseconds_of(base)
+        block.run(first_transactions(base, block.rules, seed, block_time, milliseconds))
 
     def base_on(self, parent: Header) -> Base:
         """The base of the block after this one, with gas for the next transaction."""
-        start_gas = 0 if self.writer.profile.optimism is None else ATTRIBUTES_GAS_USED
-        return self.widened(self.mining.next_base(parent), start_gas)
+        return self.widened(self.mining.next_base(parent), self.mining.start_gas)
 
     def widened(self, base: Base, start_gas: int) -> Base:
         """The base with gas for the next transaction, even if that needs a whole block's gas.

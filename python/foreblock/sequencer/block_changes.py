@@ -22,7 +22,6 @@ from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.dev_rows import in_portions, read_edits
-from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED
 from foreblock.sequencer.block_builder import BlockBuilder
 from foreblock.sequencer.mining import MILLISECOND_NS
 from foreblock.types import Base, StateEdit
@@ -168,8 +167,9 @@ class BlockChanges:
     @property
     def _start_gas(self) -> int:
         """The gas that the start of the block in progress has used, or may use."""
-        block = self._builder.block
-        return 0 if block.rules.optimism is None else max(block.gas_used, ATTRIBUTES_GAS_USED)
+        builder = self._builder
+        is_optimism = builder.block.rules.optimism is not None
+        return max(builder.block.gas_used, builder.mining.start_gas) if is_optimism else 0
 
     def _run(self) -> BlockRun:
         return BlockRun(self._builder.writer, self._builder.clock, self._builder.block)

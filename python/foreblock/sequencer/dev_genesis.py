@@ -199,7 +199,7 @@ def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
 def _accounts(chain: ChainSettings, rules: Rules) -> dict[bytes, GenesisAccount]:
     made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     owners = tuple(each.address for each in made)
-    accounts = predeploys(rules)
+    accounts = predeploys(rules, base_time=chain.base_time)
     if not chain.create2_deployer:
         del accounts[DETERMINISTIC_DEPLOYER]
     accounts |= {owner: GenesisAccount(balance=chain.balance * ETHER) for owner in owners}

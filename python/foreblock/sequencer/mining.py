@@ -27,7 +27,13 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter, fresh_for_ns
 from foreblock.ledger.storage import dev_rows
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.sequencer.admission import Terms
-from foreblock.sequencer.attributes import next_base, payload_id, terms_of
+from foreblock.sequencer.attributes import (
+    ATTRIBUTES_GAS_USED,
+    BASE_TIME_GAS_USED,
+    next_base,
+    payload_id,
+    terms_of,
+)
 from foreblock.sequencer.timing import (
     NEVER_NS,
     Schedule,
@@ -250,6 +256,19 @@ class Mining:
         coinbase = self.state.coinbase
         return base if coinbase is None else replace(base, fee_recipient=coinbase)
 
+    def milliseconds_of(self, base: Base) -> int | None:
+        """The milliseconds that a block states; None on a chain whose blocks state none."""
+        if not self.chain.base_time:
+            return None
+        return self._time_ns(base, self.wall_ns + self._block_ns) % SECOND_NS // MILLISECOND_NS
+
+    @property
+    def start_gas(self) -> int:
+        """The gas that the deposits at the start of a block use, at most."""
+        if self._writer.profile.optimism is None:
+            return 0
+        return ATTRIBUTES_GAS_USED + (BASE_TIME_GAS_USED if self.chain.base_time else 0)
+
     def _note_time(self, parent: Header, timestamp: int) -> None:
         """Note the time of the block after `parent`, if the clock gave it this timestamp."""
         time_ns = self._time_after_ns(parent)
@@ -276,7 +295,8 @@ class Mining:
         fee was set below the minimum, it may offer as little.
         """
         cap = self.chain.transaction_gas or None
-        terms = terms_of(block.base, self._writer.profile, cap, block.excess_blob_gas)
+        profile, gas = self._writer.profile, self.start_gas
+        terms = terms_of(block.base, profile, cap, block.excess_blob_gas, start_gas=gas)
         gas_limit = max(block.base.gas_limit, block.parent.gas_limit)
         minimum = min(terms.minimum_base_fee, terms.base_fee)
         if (gas_limit, minimum) == (terms.gas_limit, terms.minimum_base_fee):

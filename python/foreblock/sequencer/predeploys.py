@@ -22,6 +22,7 @@ from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 
 WETH: Final = bytes.fromhex("4200000000000000000000000000000000000006")
+BASE_TIME: Final = bytes.fromhex("4200000000000000000000000000000000000030")
 GAS_PRICE_ORACLE: Final = bytes.fromhex("420000000000000000000000000000000000000f")
 SEQUENCER_FEE_VAULT: Final = bytes.fromhex("4200000000000000000000000000000000000011")
 MULTICALL: Final = bytes.fromhex("ca11bde05977b3631167028862be2a173976ca11")
@@ -85,7 +86,7 @@ _DETERMINISTIC_DEPLOYER_CODE: Final = bytes.fromhex(
 )
 
 
-def predeploys(rules: Rules) -> dict[bytes, GenesisAccount]:
+def predeploys(rules: Rules, *, base_time: bool = False) -> dict[bytes, GenesisAccount]:
     """Every contract but the token, by address, that a chain with these rules begins with.
 
     Code of our own needs the instructions of Cancun; where they are missing, it is left out.
@@ -93,6 +94,8 @@ def predeploys(rules: Rules) -> dict[bytes, GenesisAccount]:
     contracts = {DETERMINISTIC_DEPLOYER: _DETERMINISTIC_DEPLOYER_CODE} | _system_contracts(rules)
     if runs_our_code(rules):
         contracts[MULTICALL] = compiled("Multicall3")
+    if base_time:
+        contracts[BASE_TIME] = compiled("BaseTime")
     accounts = {address: _contract(code) for address, code in contracts.items()}
     return accounts | (_of_optimism(rules) if rules.optimism is not None else {})
 

@@ -49,6 +49,10 @@ class ChainSettings:
         least=0.1,
         most=3_600,
     )
+    base_time: bool = setting(
+        default=False,
+        help="state the milliseconds of each block as Base does; needs block_time 0.2 and OP rules",
+    )
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(
         400_000_000, "gas limit of a block", "GAS", least=2_000_000, most=LARGEST_NUMBER

@@ -29,6 +29,9 @@ from foreblock.settings.chain_settings import (
 from foreblock.settings.declare import build, declared, did_you_mean, flat, from_text
 from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
 
+BASE_BLOCK_TIME: Final = 0.2  # seconds
+BASE_FORKS: Final = ("newest", "jovian", "karst")
+
 
 class Network(Struct, frozen=True, kw_only=True):
     """One chain and its store."""
@@ -139,6 +142,9 @@ def check_interval(chain: ChainSettings) -> None:
     if not is_block_time(chain.block_time):
         expected = "0.1, 0.2, 0.25, 0.5 or whole seconds"
         raise BadSetting("block_time", f"expected {expected}, found {chain.block_time:g}")
+    has_base_rules = chain.rules == "optimism" and chain.fork in BASE_FORKS
+    if chain.base_time and not (chain.block_time == BASE_BLOCK_TIME and has_base_rules):
+        raise BadSetting("base_time", "needs block_time 0.2 and the rules optimism from Jovian on")
     if chain.interval > chain.block_time:
         raise BadSetting("interval", f"expected at most block_time, which is {chain.block_time:g}")
 

@@ -62,6 +62,15 @@ impl Header {
         Self::from_fields(header)
     }
 
+    fn with_milliseconds(&self, milliseconds: Option<u16>) -> Self {
+        Self(self.0.clone().with_milliseconds(milliseconds))
+    }
+
+    #[getter]
+    fn timestamp_ms(&self) -> Option<u64> {
+        self.0.timestamp_ms()
+    }
+
     fn encode(&self) -> Vec<u8> {
         self.0.encode().into()
     }

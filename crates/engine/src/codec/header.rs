@@ -20,6 +20,9 @@ pub struct Header {
     fields: Fields,
     /// Derived from the fields, so it is excluded from comparisons.
     hash: OnceLock<B256>,
+    /// The part of a second that the block adds to the timestamp, if it has one. It is in the
+    /// block's body, so it is excluded as well.
+    milliseconds: Option<u16>,
 }
 
 impl Header {
@@ -31,7 +34,7 @@ impl Header {
     /// missing.
     pub fn new(fields: Fields) -> Result<Self> {
         check_gapless(&fields)?;
-        Ok(Self { fields, hash: OnceLock::new() })
+        Ok(Self { fields, hash: OnceLock::new(), milliseconds: None })
     }
 
     /// Decodes exactly one header in canonical encoding.
@@ -48,7 +51,7 @@ impl Header {
         if alloy_rlp::encode(&fields) != bytes {
             return Err(undecodable("not the canonical encoding"));
         }
-        Ok(Self { fields, hash: keccak256(bytes).into() })
+        Ok(Self { fields, hash: keccak256(bytes).into(), milliseconds: None })
     }
 
     pub fn encode(&self) -> Bytes {
@@ -71,6 +74,21 @@ impl Header {
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
+
+    #[must_use]
+    pub fn with_milliseconds(self, milliseconds: Option<u16>) -> Self {
+        Self { milliseconds, ..self }
+    }
+
+    /// The time in milliseconds, if it is known.
+    pub fn timestamp_ms(&self) -> Option<u64> {
+        timestamp_ms(self.fields.timestamp, self.milliseconds)
+    }
+}
+
+/// The time in milliseconds of a block with this timestamp, if the part of a second is known.
+pub fn timestamp_ms(timestamp: u64, milliseconds: Option<u16>) -> Option<u64> {
+    milliseconds.map(|part| timestamp.saturating_mul(1000).saturating_add(part.into()))
 }
 
 impl PartialEq for Header {

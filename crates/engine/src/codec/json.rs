@@ -26,6 +26,7 @@ pub fn header(out: &mut Vec<u8>, header: &Header, size: Option<usize>) {
     member(out, b",\"gasLimit\":", |out| quantity(out, header.gas_limit));
     member(out, b",\"gasUsed\":", |out| quantity(out, header.gas_used));
     member(out, b",\"timestamp\":", |out| quantity(out, header.timestamp));
+    optional(out, b",\"timestampMs\":", header.timestamp_ms(), quantity);
     optional(out, b",\"baseFeePerGas\":", header.base_fee_per_gas, quantity);
     optional(out, b",\"withdrawalsRoot\":", header.withdrawals_root, data);
     optional(out, b",\"blobGasUsed\":", header.blob_gas_used, quantity);

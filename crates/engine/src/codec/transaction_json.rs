@@ -26,6 +26,7 @@ pub fn fragment(out: &mut Vec<u8>, transaction: &Transaction, place: &Place<'_>)
         transaction.signature().map(|signature| (signature.r(), signature.s())).unwrap_or_default();
     member(out, b"\"blockNumber\":", |out| quantity(out, header.number));
     member(out, b",\"blockTimestamp\":", |out| quantity(out, header.timestamp));
+    optional(out, b",\"blockTimestampMs\":", header.timestamp_ms(), quantity);
     member(out, b",\"transactionIndex\":", |out| quantity(out, place.index));
     member(out, b",\"type\":", |out| quantity(out, fields.ty().into()));
     member(out, b",\"hash\":", |out| data(out, transaction.hash));

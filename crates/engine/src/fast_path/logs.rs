@@ -186,7 +186,8 @@ fn read_block(
     left: &mut Allowance,
     found: &mut Found,
 ) -> Result<bool> {
-    let (end, portions) = (log_end(view, number)?, portions_of_sealed(view, number)?);
+    let portions = portions_of_sealed(view, number)?;
+    let end = log_end(view, number, &portions)?;
     let mut reached = Reached::default();
     while let Some(portion) = portions.get(reached.portion) {
         if left.is_used_up(found) {

@@ -8,13 +8,14 @@
 
 use alloy_primitives::{Address, B256};
 
+use super::base_time::base_time;
 use super::fragments::deposit_fields;
 use super::items::{Items, receipt_at, receipts_end};
 use super::receipt_json::{Position, ReceiptFormat};
 use super::rlp::{damaged, number, take_item, take_list};
 use super::tips::{Bid, read_bids};
-use crate::codec::header::Header;
-use crate::codec::json::{data, member, quantity};
+use crate::codec::header::{Header, timestamp_ms};
+use crate::codec::json::{data, member, optional, quantity};
 use crate::codec::transaction::{Transaction, decode_at, decode_known};
 use crate::error::Result;
 use crate::store::View;
@@ -146,12 +147,12 @@ pub fn portions_of_sealed(view: &View, block: u64) -> Result<Vec<Portion>> {
     })
 }
 
-/// The members that the logs of a sealed block share.
+/// The members that the logs of a sealed block with these portions share.
 ///
 /// # Errors
 ///
 /// `StoreDamaged` if there is no such block or its header is malformed, `StoreClosed`, `Store`.
-pub fn log_end(view: &View, block: u64) -> Result<Vec<u8>> {
+pub fn log_end(view: &View, block: u64, portions: &[Portion]) -> Result<Vec<u8>> {
     let sealed = view.sealed(block)?.ok_or_else(lacking)?;
     let mut key = [HEADERS[0]; 9];
     key[1..].copy_from_slice(&block.to_be_bytes());
@@ -163,10 +164,16 @@ pub fn log_end(view: &View, block: u64) -> Result<Vec<u8>> {
         }
         number(take_item(&mut fields)?)
     })?;
-    let mut out = Vec::with_capacity(180);
+    let milliseconds = match portions.first() {
+        Some(portion) => portion.with_rows(view, |(transactions, _)| base_time(transactions))?,
+        None => None,
+    };
+    let time_ms = timestamp_ms(timestamp, milliseconds);
+    let mut out = Vec::with_capacity(220);
     member(&mut out, b"\"blockHash\":", |out| data(out, sealed.hash));
     member(&mut out, b",\"blockNumber\":", |out| quantity(out, block));
     member(&mut out, b",\"blockTimestamp\":", |out| quantity(out, timestamp));
+    optional(&mut out, b",\"blockTimestampMs\":", time_ms, quantity);
     out.extend_from_slice(b",\"removed\":false");
     Ok(out)
 }

@@ -1,5 +1,6 @@
 //! Rows of blocks, read in place: transactions, receipts, and the tips they paid.
 
+pub mod base_time;
 pub mod block;
 pub mod fragments;
 pub mod items;

@@ -45,6 +45,7 @@ impl ReceiptFormat {
         let (mut log_end, mut all) = (Vec::with_capacity(200), Vec::with_capacity(120 + end.len()));
         place(&mut log_end);
         member(&mut log_end, b",\"blockTimestamp\":", |out| quantity(out, header.timestamp));
+        optional(&mut log_end, b",\"blockTimestampMs\":", header.timestamp_ms(), quantity);
         log_end.extend_from_slice(b",\"removed\":false}");
         place(&mut all);
         all.extend_from_slice(end);

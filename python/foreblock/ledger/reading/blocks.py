@@ -30,7 +30,13 @@ from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
-from foreblock.ledger.storage.chain_head import read_first_block, read_header, rules_of
+from foreblock.ledger.storage.chain_head import (
+    partials_of_sealed,
+    read_first_block,
+    read_header,
+    rules_of,
+    with_milliseconds,
+)
 from foreblock.ledger.storage.dev_rows import read_dev_state
 from foreblock.ledger.storage.partial_rows import PartialRow
 from foreblock.ledger.storage.partials import EmptyTail, read_partial
@@ -207,6 +213,8 @@ class KnownBlocks:
         known = self._sealed.get(block_hash)
         if known is None:
             header, total_difficulty = read_header(view, number)
+            if self._profile.shares_seconds:
+                header = with_milliseconds(view, header, partials_of_sealed(view, number))
             has_body = number >= read_first_block(view).whole
             known = SealedBlock(header, total_difficulty, self._profile, has_body=has_body)
             if len(self._sealed) >= KEPT_BLOCKS:
@@ -218,7 +226,11 @@ class KnownBlocks:
         """The partial block of this number; raises `UnknownPartial`."""
         known = self._partial.get(number)
         if known is None:
-            known = PreconfirmedBlock(number, read_partial(view, number), self._profile)
+            row = read_partial(view, number)
+            if self._profile.shares_seconds:
+                partials = (*row.before, number)
+                row = structs.replace(row, header=with_milliseconds(view, row.header, partials))
+            known = PreconfirmedBlock(number, row, self._profile)
             if len(self._partial) >= KEPT_BLOCKS:
                 self._partial.clear()
             self._partial[number] = known

@@ -45,7 +45,12 @@ from foreblock.ledger.reading.transaction_lookup import stored_block
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES, RemovedRow, find_removed
-from foreblock.ledger.storage.chain_head import body_keys, partials_of_sealed, read_header
+from foreblock.ledger.storage.chain_head import (
+    body_keys,
+    partials_of_sealed,
+    read_header,
+    with_milliseconds,
+)
 from foreblock.ledger.storage.section_index import read_indexed
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -177,7 +182,7 @@ class FoundLogs(Protocol):
     def reach(self, number: int) -> None:
         """All blocks below this one are done."""
 
-    def begin(self, block_hash: bytes, number: int, timestamp: int) -> bytes:
+    def begin(self, header: Header) -> bytes:
         """A block in which there may be some; returns the members that end each log of it."""
 
     def add(self, text: bytes, count: int) -> None:
@@ -282,8 +287,10 @@ def _read_sealed(
     view: LedgerView, log_filter: LogFilter, number: int, found: FoundLogs
 ) -> Steps[None]:
     header, _ = read_header(view.stored, number)
-    end = found.begin(header.hash, number, header.timestamp)
     partials = partials_of_sealed(view.stored, number)
+    if view.profile.shares_seconds:
+        header = with_milliseconds(view.stored, header, partials)
+    end = found.begin(header)
     keys = body_keys(number, partials)
     yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
@@ -291,7 +298,7 @@ def _read_sealed(
 def _read_unsealed(
     view: LedgerView, log_filter: LogFilter, block: PreconfirmedBlock, found: FoundLogs
 ) -> Steps[None]:
-    end = found.begin(block.hash, block.number, block.header.timestamp)
+    end = found.begin(block.header)
     keys = body_keys(block.number, block.partials)
     yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
@@ -302,7 +309,7 @@ def _read_removed(
     header = removed.header
     if not log_filter.in_bloom(header.logs_bloom):
         return
-    found.begin(header.hash, header.number, header.timestamp)
+    found.begin(header)
 
     def take(placed: PlacedLog) -> None:
         address, topics, _ = placed.log

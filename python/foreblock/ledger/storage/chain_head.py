@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Block, Header, View
+from foreblock._engine import Block, Header, View, base_time
 from foreblock.errors import BadGenesis, StoreDamaged
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
@@ -163,6 +163,13 @@ def _ancestor(view: View, number: int) -> Ancestor:
 def read_header(view: View, number: int) -> tuple[Header, int]:
     """A stored header and its total difficulty."""
     return decode_header_row(read_row(view, header_key(number), number))
+
+
+def with_milliseconds(view: View, header: Header, partials: tuple[int, ...]) -> Header:
+    """A header with the part of a second that its block states, if it states one."""
+    (key, _), *_ = body_keys(header.number, partials)
+    row = view.row(key)
+    return header if row is None else header.with_milliseconds(base_time(row))
 
 
 def read_row(view: View, key: bytes, number: int) -> bytes:

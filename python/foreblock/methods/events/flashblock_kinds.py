@@ -23,8 +23,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_text import BlockTexts
 from foreblock.methods.events.kinds import FLASHBLOCKS, Kind, Notice, Wanted
-from foreblock.methods.events.log_kinds import shared_log_members
-from foreblock.methods.events.log_methods import log_text
+from foreblock.methods.events.log_methods import log_end, log_text
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -204,7 +203,7 @@ def _without_position(fragment: bytes) -> bytes:
 
 def _logs_of(view: LedgerView, event: FlashblockAdded) -> Steps[dict[int, list[bytes]]]:
     """The logs of a flashblock by the places of their transactions in the block."""
-    end, found = shared_log_members(event.block.header), dict[int, list[bytes]]()
+    end, found = log_end(event.block.header), dict[int, list[bytes]]()
 
     def take(placed: PlacedLog) -> None:
         found.setdefault(placed.transaction_index, []).append(log_text(placed, end))

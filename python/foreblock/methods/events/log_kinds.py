@@ -13,7 +13,6 @@ from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.events import BlockRemoved, Event, FlashblockDropped
 from foreblock.ledger.reading.logs import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods import shapes
 from foreblock.methods.events.kinds import (
     SEALED,
     Kind,
@@ -22,7 +21,7 @@ from foreblock.methods.events.kinds import (
     Wanted,
 )
 from foreblock.methods.events.log_index import ANY, LogIndex, LogsWanted, keys_of
-from foreblock.methods.events.log_methods import FilterObject, log_text, make_query
+from foreblock.methods.events.log_methods import FilterObject, log_end, log_text, make_query
 from foreblock.methods.params import DECODING, refuse
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -109,7 +108,7 @@ class _Matching:
     def __init__(self, header: Header, *, is_removal: bool) -> None:
         self.found: Final[dict[Wanted, list[Notice]]] = {}
         self._number: Final = header.number
-        self._end: Final = _end(header, removed=is_removal)
+        self._end: Final = log_end(header, removed=is_removal)
         self._is_removal: Final = is_removal
         self._index: LogIndex | None = None
         self._wanted: Collection[Wanted] = ()
@@ -177,19 +176,3 @@ def _portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 LOGS: Final = LogKind("l", SEALED)  # for filters
-
-
-def _end(header: Header, *, removed: bool) -> bytes:
-    return shapes.members(
-        {
-            b"blockHash": shapes.write_data(header.hash),
-            b"blockNumber": shapes.write_quantity(header.number),
-            b"blockTimestamp": shapes.write_quantity(header.timestamp),
-            b"removed": b"true" if removed else b"false",
-        }
-    )
-
-
-def shared_log_members(header: Header) -> bytes:
-    """The members that all logs of a block in the chain share."""
-    return _end(header, removed=False)

@@ -43,18 +43,19 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
+from foreblock.types import Header
 
 
-def log_end(block_hash: bytes, number: int, timestamp: int, *, removed: bool = False) -> bytes:
+def log_end(header: Header, *, removed: bool = False) -> bytes:
     """The members that all logs of a block end with."""
-    return members(
-        {
-            b"blockHash": write_data(block_hash),
-            b"blockNumber": write_quantity(number),
-            b"blockTimestamp": write_quantity(timestamp),
-            b"removed": b"true" if removed else b"false",
-        }
-    )
+    place = {
+        b"blockHash": write_data(header.hash),
+        b"blockNumber": write_quantity(header.number),
+        b"blockTimestamp": write_quantity(header.timestamp),
+    }
+    if header.timestamp_ms is not None:
+        place[b"blockTimestampMs"] = write_quantity(header.timestamp_ms)
+    return members(place | {b"removed": b"true" if removed else b"false"})
 
 
 def log_text(placed: PlacedLog, end: bytes) -> bytes:
@@ -96,10 +97,10 @@ class LogTexts:
         if self._is_limited and self._time_is_up():
             self._refuse("query timeout exceeded")
 
-    def begin(self, block_hash: bytes, number: int, timestamp: int) -> bytes:
+    def begin(self, header: Header) -> bytes:
         """A block in which there may be logs."""
-        self.reach(number)
-        self._end = log_end(block_hash, number, timestamp)
+        self.reach(header.number)
+        self._end = log_end(header)
         return self._end
 
     def take(self, log: PlacedLog) -> None:

@@ -80,7 +80,7 @@ _HEADER: Final = (
 )
 _LATER_HEADER: Final = (
     "baseFeePerGas:Quantity withdrawalsRoot:Hash withdrawals:Withdrawal[] blobGasUsed:Quantity "
-    "excessBlobGas:Quantity parentBeaconBlockRoot:Hash requestsHash:Hash"
+    "excessBlobGas:Quantity parentBeaconBlockRoot:Hash requestsHash:Hash timestampMs:Quantity"
 )
 _TRANSACTIONS: Final[Schema] = {"anyOf": [array("Hash"), array("Transaction")]}
 
@@ -129,7 +129,8 @@ BLOCKS: Final[dict[str, Schema]] = {
         "blockHash:Hash? blockNumber:Quantity? transactionIndex:Quantity? type:Quantity hash:Hash "
         "from:Address to:Address? nonce:Quantity gas:Quantity gasPrice:Quantity value:Quantity "
         "input:Data",
-        "blockTimestamp:Quantity? v:Quantity r:Quantity s:Quantity yParity:Quantity "
+        "blockTimestamp:Quantity? blockTimestampMs:Quantity v:Quantity r:Quantity s:Quantity "
+        "yParity:Quantity "
         "chainId:Quantity accessList:AccessListEntry[] maxFeePerGas:Quantity "
         "maxPriorityFeePerGas:Quantity maxFeePerBlobGas:Quantity blobVersionedHashes:Hash[] "
         "authorizationList:Authorization[] sourceHash:Hash mint:Quantity isSystemTx:Boolean "
@@ -152,7 +153,7 @@ BLOCKS: Final[dict[str, Schema]] = {
     "Log": record(
         "address:Address topics:Hash[] data:Data logIndex:Quantity? transactionHash:Hash? "
         "transactionIndex:Quantity? blockHash:Hash? blockNumber:Quantity? removed:Boolean",
-        "blockTimestamp:Quantity",
+        "blockTimestamp:Quantity blockTimestampMs:Quantity",
     ),
 }
 
