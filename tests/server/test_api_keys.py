@@ -15,6 +15,7 @@ from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.admission import WorkerBudget
 from foreblock.scheduling.api_keys import ApiKey
 from foreblock.scheduling.reply import Client, NoFastPath, Readiness, Reply, Served
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.key_table import KeyTable
@@ -191,6 +192,23 @@ def test_budgets_hold_for_all_workers(tmp_path: Path) -> None:
     workers = [Keys(tmp_path, alice(burst=5), runtime) for _ in range(2)]
     found = [each.statuses(ALICE, 1)[0] for _ in range(4) for each in workers]
     assert found == [200] * 5 + [429] * 3
+
+
+def test_a_refusal_comes_late_and_holds_what_follows_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        keys = Keys(tmp_path, alice(burst=1))
+        one = post(b"{}", b"X-API-Key: " + ALICE.encode())
+        assert answer(keys.wire.send(one)).status == 200
+        assert keys.wire.send(one) == b""
+        assert keys.wire.send(one * 2) == b""
+        before = asyncio.get_running_loop().time()
+        await until(lambda: keys.wire.out.count(b"HTTP/1.1 429") == 3)
+        assert asyncio.get_running_loop().time() - before > 2 * THRESHOLDS.refusal_seconds
+        assert keys.wire.send(one) == b""
+        keys.wire.transport.close()  # nobody waits for the last one
+        await asyncio.sleep(2 * THRESHOLDS.refusal_seconds)
+
+    asyncio.run(scene())
 
 
 def _has_grown(wire: Wire, before: int) -> bool:

@@ -14,7 +14,7 @@ from foreblock.rpc.batch import Batch
 from foreblock.rpc.dispatch import C, Dispatcher, Method
 from foreblock.rpc.envelope import Item
 from foreblock.rpc.fetching_dispatcher import FetchingDispatcher
-from foreblock.scheduling.api_keys import DEFAULT_WEIGHT, ApiKey, KeySpec
+from foreblock.scheduling.api_keys import DEFAULT_WEIGHT, ApiKey, KeySpec, held_back
 from foreblock.scheduling.reply import Client, Reply
 
 
@@ -57,7 +57,7 @@ class ChargingDispatcher(Dispatcher[C]):
         wait = key.wait()
         if wait > 0:
             key.counts.refused(len(items))
-            return self._refuse_body(asked, KeyBudgetSpent(max(1, math.ceil(wait))))
+            return held_back(self._refuse_body(asked, KeyBudgetSpent(math.ceil(wait))))
         key.spend(sum(map(self._weight, items)) if items else DEFAULT_WEIGHT, len(items))
         return super()._answer(asked, client)
 

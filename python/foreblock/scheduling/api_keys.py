@@ -10,14 +10,18 @@ two workers that charge a key within the same fraction of a microsecond may coun
 lock would cost every request more, and a worker that is halted while it holds it stops the others.
 """
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from foreblock.scheduling.fair_queue import Priority
 from foreblock.scheduling.reply import Channel, Client
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+T = TypeVar("T")
 
 POLICY_VIOLATION: Final = 1008  # RFC 6455
 REVOKED: Final = "the API key is not valid any more"
@@ -95,6 +99,22 @@ class KeyCounts(NamedTuple):
     refused: Callable[[float], None] = lambda _: None
     units: Callable[[float], None] = lambda _: None
     seconds: Callable[[float], None] = lambda _: None
+
+
+def held_back(refusal: T) -> T | Awaitable[T]:
+    """A refusal, so late that refused requests cost little."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return refusal  # without a running loop nothing else waits
+    later: asyncio.Future[T] = loop.create_future()
+    loop.call_later(THRESHOLDS.refusal_seconds, _give, later, refusal)
+    return later
+
+
+def _give(later: asyncio.Future[T], refusal: T) -> None:
+    if not later.done():  # else its client has gone
+        later.set_result(refusal)
 
 
 class ApiKey:

@@ -2,7 +2,8 @@
 
 A head that names a valid key chooses handlers of the key by its path, as one with a coding does,
 so a service without keys pays nothing. They are made when a head first needs them, and forgotten
-when the keys change. A key that has spent its budget is refused before its body is looked at.
+when the keys change. A key that has spent its budget is refused before its body is looked at, and a
+little later, so that a client which goes on is slowed down.
 
 A key is given as `Authorization: Bearer KEY`, `X-API-Key: KEY`, or `?key=KEY`, for browsers, which
 cannot set headers of a WebSocket, and for wallets, which only know a URL.
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from foreblock.scheduling.api_keys import ApiKey
+from foreblock.scheduling.api_keys import ApiKey, held_back
 from foreblock.scheduling.reply import Channel, Client, Handler, OpenSession, Reply, Session
 from foreblock.scheduling.steps import Mapped
 from foreblock.server.answers import Answer
@@ -102,7 +103,7 @@ class Admitting:
         wait = self._wait()
         if wait > 0:
             self._refused(1)
-            return too_many_requests(math.ceil(wait))
+            return held_back(too_many_requests(math.ceil(wait)))
         return self._handler(body, client)
 
 
