@@ -203,7 +203,7 @@ def test_a_refusal_comes_late_and_holds_what_follows_it(tmp_path: Path) -> None:
         assert keys.wire.send(one * 2) == b""
         before = asyncio.get_running_loop().time()
         await until(lambda: keys.wire.out.count(b"HTTP/1.1 429") == 3)
-        assert asyncio.get_running_loop().time() - before > 2 * THRESHOLDS.refusal_seconds
+        assert asyncio.get_running_loop().time() - before > THRESHOLDS.refusal_seconds
         assert keys.wire.send(one) == b""
         keys.wire.transport.close()  # nobody waits for the last one
         await asyncio.sleep(2 * THRESHOLDS.refusal_seconds)

@@ -11,6 +11,7 @@ lock would cost every request more, and a worker that is halted while it holds i
 """
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
@@ -108,7 +109,9 @@ def held_back(refusal: T) -> T | Awaitable[T]:
     except RuntimeError:
         return refusal  # without a running loop nothing else waits
     later: asyncio.Future[T] = loop.create_future()
-    loop.call_later(THRESHOLDS.refusal_seconds, _give, later, refusal)
+    # Not all at once, or the requests that follow them would come together again and again.
+    seconds = THRESHOLDS.refusal_seconds * (0.5 + random.random())  # noqa: S311, no secret
+    loop.call_later(seconds, _give, later, refusal)
     return later
 
 

@@ -119,8 +119,9 @@ class Thresholds(Struct, frozen=True):
     # Parts of all waiting requests that those of high, normal and low priority may reach.
     waits_parts: tuple[float, float, float] = (1.0, 1.0, 0.5)
 
-    # A key without units gets its refusals this late: a connection that does not care sends ten
-    # requests a second instead of thousands, and the rest waits with its client.
+    # A key without units gets its refusals this late, half of it more or less: a connection that
+    # does not care sends ten requests a second instead of thousands, and the rest waits with its
+    # client.
     refusal_seconds: float = 0.1
 
     # --- Requests that are long ---
