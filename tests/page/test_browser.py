@@ -46,6 +46,14 @@ WebSocket.prototype.send = function (text) {
   window.subscribe = () => send.call(this, text);
 };
 """
+# A page whose requests for transactions of earlier blocks leave on command.
+HELD_REQUESTS = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  if (!text.includes("eth_getTransactionByBlockHashAndIndex")) return send.call(this, text);
+  window.release = () => send.call(this, text);
+};
+"""
 PLACE = ".places .pending"
 OPEN_BARS = "[...document.querySelectorAll('.slot:not(.sealed) .bars > a')].map(each => each.hash)"
 
@@ -129,6 +137,21 @@ def test_a_page_that_is_opened_late_shows_what_was_before(browser: Browser) -> N
             box = "document.querySelector('.bars').clientHeight"
             assert tab.evaluate(f"Math.max(...{heights}) / {box}") > 0.9
             assert tab.problems == []
+
+
+def test_a_list_that_is_loaded_does_not_say_that_there_is_nothing(browser: Browser) -> None:
+    with dev_chain("--test-listen=", "--mining=automine", "--workers=1") as dev:
+        hash_ = send(dev.main, to="0x" + "ab" * 20, value="0x1")
+        tab = Tab(browser)
+        tab.do("Page.addScriptToEvaluateOnNewDocument", source=HELD_REQUESTS)
+        tab.open(dev.main.url)
+        tab.wait("window.release !== undefined", "the page has its blocks")
+        assert tab.text(".transactions .empty") == "Loading…"
+        tab.evaluate("release()")
+        tab.wait(f"document.querySelector('.row[href$=\"{hash_}\"]') !== null", "its transaction")
+        assert tab.evaluate("document.querySelector('.transactions .empty').hidden")
+        assert tab.problems == []
+        browser.command("Target.closeTarget", {"targetId": tab.target})
 
 
 @pytest.mark.heavy
