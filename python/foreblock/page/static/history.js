@@ -64,15 +64,15 @@ export async function listTransactions(network, blocks, most, current = () => tr
 /** Rates and fees of the last minute, from sealed blocks and the block in progress. */
 export function fillSeries(network) {
   const sealed = network.lastBlocks(FILLED + 1).filter((block) => network.isSealed(block.number)).reverse();
-  // The time of a genesis block may be long ago; nothing happened until the block after it.
-  if (sealed.length > 1 && sealed[1].timestamp - sealed[0].timestamp > LONG) sealed.shift();
-  const [first] = sealed, last = sealed.at(-1), pending = network.blocks.get(network.pending);
+  const last = sealed.at(-1), pending = network.blocks.get(network.pending);
   const now = Math.max(Date.now() / 1000, last.timestamp);
   const place = (timestamp) => FILLED - 1 - Math.floor(now - timestamp);
+  const grown = pending && !network.isSealed(pending.number) ? [...sealed, { ...pending, timestamp: Math.floor(now) }] : sealed;
+  // The time of a genesis block may be long ago; nothing happened until the block after it.
+  const first = grown[1]?.timestamp - grown[0].timestamp > LONG ? grown[1] : grown[0];
   const begun = Math.max(0, place(first.timestamp) + 1);
   const empty = () => Array.from({ length: FILLED }, (_, at) => (at < begun ? null : 0));
   const rate = empty(), gas = empty(), fee = empty();
-  const grown = pending && !network.isSealed(pending.number) ? [...sealed, { ...pending, timestamp: Math.floor(now) }] : sealed;
   grown.slice(1).forEach((block, at) => {
     const seconds = block.timestamp - grown[at].timestamp, span = seconds > LONG ? 1 : Math.max(1, seconds);
     for (let second = 0; second < span; second += 1) {
