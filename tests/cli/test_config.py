@@ -29,8 +29,8 @@ def test_settings_are_printed_with_where_they_came_from(tmp_path: Path) -> None:
 def test_only_settings_that_are_no_defaults(tmp_path: Path) -> None:
     options = ("--changed", "--workers=3", "--block-time=2")
     assert run("config", *options, cwd=tmp_path).stdout.splitlines() == [
-        "workers     3  --workers",
-        "block_time  2  --block-time",
+        "workers     3    --workers",
+        "block_time  2.0  --block-time",
     ]
     assert run("config", "--changed", cwd=tmp_path).stdout == ""
     assert json.loads(run("config", "--changed", "--json", cwd=tmp_path).stdout) == {}

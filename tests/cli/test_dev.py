@@ -43,7 +43,7 @@ def test_defaults_of_its_own(started: list[Any]) -> None:
     assert CliRunner().invoke(main, ["dev"], catch_exceptions=False).exit_code == 0
     settings, first, second = started
     assert (settings.nice, settings.access.cors_origins) == (5, LOOPBACK)
-    assert settings.creates
+    assert not settings.creates, "the contract requires `to`"
     assert (settings.dialect, settings.view) == ("preconf", "preconfirmed")
     assert [each.network.dev.dev_methods for each in (first, second)] == ["loopback"] * 2
 
@@ -53,11 +53,11 @@ def test_defaults_give_way_to_what_is_told(
 ) -> None:
     monkeypatch.setenv("FOREBLOCK_CORS_ORIGINS", "")
     options = ["--nice", "0", "--test-listen", "", "--dev-methods", "off", "--mining", "mixed",
-               "--call-create", "off"]  # fmt: skip
+               "--call-create"]  # fmt: skip
     assert CliRunner().invoke(main, ["dev", *options], catch_exceptions=False).exit_code == 0
     settings, only = started
     assert (settings.nice, settings.access.cors_origins) == (0, ())
-    assert not settings.creates
+    assert settings.creates
     assert (only.network.dev.dev_methods, only.network.dev.mining) == ("off", "mixed")
 
 

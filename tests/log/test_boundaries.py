@@ -33,8 +33,8 @@ def test_they_do_no_input_or_output(path: Path) -> None:
     assert not forbidden & imported(path)
 
 
-def test_only_replicas_need_what_is_optional() -> None:
-    may = {"log": {"nats", "zstandard"}, "snapshot": {"zstandard"}}
+def test_few_modules_need_what_is_optional() -> None:
+    may = {"log": {"nats", "zstandard"}, "server": {"zstandard"}, "snapshot": {"zstandard"}}
     for path in PACKAGE.rglob("*.py"):
         unknown = {"nats", "zstandard"} - may.get(path.parent.name, set())
         if any(name in path.read_text("utf-8") for name in unknown):

@@ -50,7 +50,6 @@ ANVIL: Final = "anvil"
 DEFAULTS: Final[Mapping[str, str]] = {
     "nice": "5",  # so that workers do not delay the writer
     "cors_origins": ",".join(LOOPBACK),
-    "call_create": "true",  # which libraries need to verify signatures of contracts
 }
 # In the short help, in this order.
 EVERYDAY: Final = (
