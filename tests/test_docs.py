@@ -196,7 +196,3 @@ def test_what_the_comparison_says_is_lacking_is_lacking(checkout: Path) -> None:
     prefixes = ["engine_", *re.findall(r"`(\w+_)`", lacking)]
     assert len(prefixes) == 4
     assert not [name for name in served if name.startswith(tuple(prefixes))]
-    assert not any(each.name.startswith("fork_") for each in declared(EverySetting))
-    for page in (text, (checkout / "README.md").read_text("utf-8")):
-        (forking,) = re.findall(r"^\| fork a public chain \| ([^|]+) \|", page, re.MULTILINE)
-        assert forking.strip("*").startswith("no")

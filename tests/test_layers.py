@@ -101,21 +101,27 @@ BELOW = {
         " secret_urls settings sources status types upstream"
         " ledger/following ledger/reading ledger/rules ledger/storage"
     ),
+    # A dev chain on a block of another chain.
+    "fork": (
+        "bus chains clock errors follow methods primitives rpc scheduling sequencer settings"
+        " sources types upstream ledger/following ledger/genesis ledger/reading ledger/rules"
+        " ledger/storage"
+    ),
     "recording": (
         "chains errors feed follow primitives types upstream"
         " ledger/importing ledger/rules ledger/storage"
     ),
     "service": (
-        "bus clock errors feed follow methods metrics page replication rpc scheduling secret_urls"
-        " sequencer server settings snapshot sources starting status types upstream"
+        "bus clock errors feed follow fork methods metrics page replication rpc scheduling"
+        " secret_urls sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),
     # A chain in the process of its user, and what tools see of it.
     "web3": "errors scheduling upstream",
     "dev_chain": (
-        "bus client clock errors feed methods primitives rpc scheduling sequencer server service"
-        " settings sources starting types upstream web3 ledger/genesis ledger/reading ledger/rules"
-        " ledger/storage ledger/tracing"
+        "bus client clock errors feed follow fork methods primitives rpc scheduling sequencer"
+        " server service settings sources starting types upstream web3 ledger/genesis"
+        " ledger/reading ledger/rules ledger/storage ledger/tracing"
     ),
     "pytest_plugin": "dev_chain",
     "eth_tester": "client dev_chain errors primitives sequencer types",
@@ -126,9 +132,10 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench chains clock conformance errors feed follow log primitives secret_urls sequencer"
-        " server recording service settings snapshot starting status types upstream ledger/building"
-        " ledger/checking ledger/genesis ledger/importing ledger/rules ledger/storage"
+        "bench chains clock conformance errors feed follow fork log primitives secret_urls"
+        " sequencer server recording service settings snapshot starting status types upstream"
+        " ledger/building ledger/checking ledger/genesis ledger/importing ledger/rules"
+        " ledger/storage"
     ),
     "__main__": "cli",
 }

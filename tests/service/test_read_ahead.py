@@ -9,7 +9,7 @@ from foreblock.bus.bus_server import BusServer
 from foreblock.bus.messages import Committed
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.scheduling.admission import WorkerBudget
-from foreblock.service.app import make_served
+from foreblock.service.app import WrittenStore, make_served
 from foreblock.settings import Settings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import Network
@@ -27,7 +27,12 @@ def test_the_fast_path_answers_the_first_request_after_a_commit(tmp_path: Path) 
         settings = load(Settings, {"data": "none", "workers": "1"}, {}).settings
         network = Network(name="main", data=str(tmp_path / "store"), source="store")
         (served,) = make_served(
-            settings, [network], link, WorkerBudget(), [SeenCommit()], written=[chain.store]
+            settings,
+            [network],
+            link,
+            WorkerBudget(),
+            [SeenCommit()],
+            written=[WrittenStore(chain.store)],
         )
         fast_path, sent = served.fast_path, send(ACCOUNTS[0], 0)
         receipt = request("eth_getTransactionReceipt", "0x" + sent.hash.hex())

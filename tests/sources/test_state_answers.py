@@ -113,7 +113,7 @@ def answered(
         started: list[Coroutine[Any, Any, None]] = []
         answers = WorkerRequests(
             FakeFetcher(*upstreams),  # type: ignore[arg-type]
-            learner or FakeLearner(),  # type: ignore[arg-type]
+            learner or FakeLearner(),
             state or FakeState(StateKeys()),
             started.append,
             DrivenClock(),

@@ -37,6 +37,7 @@ main.add_section(
         "log": "log",
         "cluster": "cluster",
         "chains": "chains",
+        "forks": "forks",
     },
 )
 main.add_section(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import structs
 
 from foreblock.cli.config import (
     PORT_OPTION,
@@ -37,7 +38,8 @@ from foreblock.server.head import LOOPBACK
 from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
-from foreblock.settings import ChainSettings, DevSettings, Settings
+from foreblock.settings import ChainSettings, DevSettings, ForkPoint, Settings
+from foreblock.settings.loading import DEFAULT
 from foreblock.settings.networks import Network, check_interval, check_kept, log_of
 
 SHOWN_ACCOUNTS: Final = 10
@@ -113,8 +115,9 @@ def dev(given: CommandLine, *, like: None, port: int | None) -> None:
     """
     assert like is None, "DevVerb runs the other command"
     with failing_in_one_line():
-        settings = at_port(loaded(given, DevSettings, DEFAULTS), port)
-        with networks(settings) as served:
+        found = loaded(given, DevSettings, DEFAULTS)
+        settings = at_port(found, port)
+        with networks(settings, keeps_id=found.origins["chain_id"] != DEFAULT) as served:
             cut_short = run(
                 settings, served, lambda started: _print_started(settings, served, started)
             )
@@ -124,15 +127,20 @@ def dev(given: CommandLine, *, like: None, port: int | None) -> None:
 
 
 @contextmanager
-def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
-    """The networks of the settings; temporary ones are removed at the end."""
+def networks(
+    settings: DevSettings, *, keeps_id: bool = False
+) -> Iterator[list[launch.ServedNetwork]]:
+    """The networks of the settings; temporary ones are removed at the end.
+
+    A fork has the id of the other chain, unless `keeps_id` is set.
+    """
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
     if settings.chain.one_process and settings.test_listen:
         raise BadSetting("one_process", "one process has one network: test_listen is not empty")
     check_interval(settings.chain)
     _check_replication(settings)
     with _folder(settings.service.data) as folder:
-        yield _networks(settings, folder)
+        yield _networks(settings, folder, _fork(settings, folder / "main", keeps_id))
 
 
 def run(
@@ -193,8 +201,30 @@ def _folder(data: str) -> Iterator[Path]:
             yield folder
 
 
-def _networks(settings: DevSettings, folder: Path) -> list[launch.ServedNetwork]:
-    served = [_network("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
+def _fork(settings: DevSettings, folder: Path, keeps_id: bool) -> ForkPoint | None:  # noqa: FBT001
+    if not settings.chain.forking.url:
+        return None
+    from foreblock.cli.forks import chosen_fork  # noqa: PLC0415, others need none
+
+    return chosen_fork(settings, folder, keeps_id=keeps_id)
+
+
+def _fork_line(chain: ChainSettings, fork: ForkPoint) -> str:
+    from foreblock.cli.forks import fork_line  # noqa: PLC0415, others need none
+
+    return fork_line(chain, fork)
+
+
+def _networks(
+    settings: DevSettings, folder: Path, fork: ForkPoint | None
+) -> list[launch.ServedNetwork]:
+    main = _network("main", 0, settings, folder, settings.service.listen, settings.feed_listen)
+    if fork is not None:
+        assert main.network.dev is not None
+        config = json.loads(fork.config)
+        dev = replace(main.network.dev, chain_id=config["chainId"])
+        return [main._replace(network=structs.replace(main.network, dev=dev, fork=fork))]
+    served = [main]
     if settings.test_listen:
         served.append(
             _network("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
@@ -258,6 +288,8 @@ def _print_started(
         assert each.network.dev is not None
         identity = "" if chain.genesis else f", chain id {each.network.dev.chain_id}"
         click.echo(f"{each.network.name}{identity}")
+        if each.network.fork is not None:
+            click.echo(_fork_line(chain, each.network.fork))
         _print_table(_urls(settings.service, address.split(", "), feed))
     click.echo("WebSocket: the same addresses, with ws://")
     if settings.service.page:

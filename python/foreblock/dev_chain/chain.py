@@ -8,10 +8,13 @@ import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from msgspec import structs
 
 from foreblock.client import typed_requests
 from foreblock.client.typed_requests import Data, call_data, to_json
@@ -30,8 +33,11 @@ from foreblock.sequencer.dev_genesis import DEFAULT_TIMESTAMP
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import ChainSettings, KeepSettings
-from foreblock.settings.declare import Bounds, Declared, declared, from_value
+from foreblock.settings.declare import Bounds, Declared, build, declared, flat, from_value
 from foreblock.settings.networks import Network, check_interval, check_kept
+
+if TYPE_CHECKING:
+    from foreblock.fork.forked_chain import Fork
 
 Mode = Literal["automine", "clock", "manual"]
 
@@ -45,7 +51,7 @@ class DevChain(ChainControl):
     def __init__(
         self,
         rules: Literal["optimism", "ethereum"] = "optimism",
-        fork: str = "newest",
+        fork: str | Mapping[str, Any] = "newest",
         *,
         mode: Mode = "automine",
         seed: int = 0,
@@ -57,13 +63,16 @@ class DevChain(ChainControl):
 
         In `automine` each transaction seals a block. By the `clock`, blocks and flashblocks are
         due while time is advanced. In `manual` mode they are closed by `flashblock` and `seal`.
+        `fork` is a fork of the rules, the URL of a chain whose latest block to fork, or the
+        settings of such a fork, as `{"url": …, "block_number": …}`.
         States of `history` blocks behind the latest can be read, or all with 0. `settings` are
         those of `foreblock dev`, such as `block_time`. Raises `BadSetting`.
         """
-        chain = _settings(rules=rules, fork=fork, mode=mode, seed=seed, **settings)
+        forking = _forking(fork)
+        settings |= forking or {"fork": fork}
+        chain = _settings(rules=rules, mode=mode, seed=seed, **settings)
         keep = KeepSettings(states=history)
         check_kept(keep)
-        began = chain.timestamp or DEFAULT_TIMESTAMP
         accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
         with ExitStack() as opened:
             if data is None:
@@ -79,7 +88,10 @@ class DevChain(ChainControl):
                 store=RESOURCES,
                 dev=chain,
             )
-            local = LocalNetwork(network, DrivenClock(began * SECOND_NS), accounts)
+            opened_fork = _open_fork(network, keeps_id="chain_id" in settings)
+            began = DEFAULT_TIMESTAMP if opened_fork is None else opened_fork.header.timestamp
+            clock = DrivenClock((chain.timestamp or began) * SECOND_NS)
+            local = LocalNetwork(network, clock, accounts, opened_fork)
             opened.callback(local.close)
             kept = opened.pop_all()
         super().__init__(local, CustomErrors(), kept, by_clock=mode == "clock")
@@ -239,6 +251,27 @@ class Contract:
         return self._chain.send(self.address, signature, *arguments, **fields)
 
 
+def _forking(fork: object) -> dict[str, Any]:
+    """The settings of a fork of another chain; none for a fork of the rules."""
+    if isinstance(fork, Mapping):
+        named = {f"fork_{name}": each for name, each in fork.items()}
+        url = named.get("fork_url")
+        return {**named, "fork_url": (url,) if isinstance(url, str) else url}
+    is_url = isinstance(fork, str) and fork.startswith(("http://", "https://"))
+    return {"fork_url": (fork,)} if is_url else {}
+
+
+def _open_fork(network: Network, *, keeps_id: bool) -> "Fork | None":
+    """The block of another chain that a chain begins on. Raises `ForeblockError`."""
+    assert network.dev is not None, "it is a dev chain"
+    if not network.dev.forking.url:
+        return None
+    from foreblock.fork.forked_chain import Fork, fork_of  # noqa: PLC0415, others need none
+
+    point = fork_of(network.dev, Path(network.data), keeps_id=keeps_id)
+    return Fork(structs.replace(network, fork=point))
+
+
 @cache
 def _known_settings() -> dict[str, Declared]:
     return {each.name: each for each in declared(ChainSettings) if each.name != "mining"}
@@ -254,6 +287,6 @@ def _settings(mode: Mode, **given: Any) -> ChainSettings:  # noqa: ANN401, of th
         for name, value in given.items()
     }
     mining: Any = from_value("mode", Mode, Bounds(), mode)
-    chain = ChainSettings(mining=mining, **checked)  # type: ignore[arg-type] # just checked
+    chain = build(ChainSettings, {**flat(ChainSettings()), **checked, "mining": mining})
     check_interval(chain)
     return chain

@@ -5,10 +5,11 @@ requests, as often as the sequencer asks for it. The clock stands still unless i
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from foreblock.bus.commands import AnyCommand, DropTail, RestartBlock
 from foreblock.bus.messages import WaitingTransaction
@@ -16,6 +17,7 @@ from foreblock.clock import DrivenClock
 from foreblock.dev_chain.local_feed import LocalFeed
 from foreblock.dev_chain.local_service import LocalService
 from foreblock.ledger.genesis.genesis_file import GENESIS_FILE
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.sequencing import Keys, Sequencing
 from foreblock.sequencer.faults.feed import FaultyFeed, FeedSink
 from foreblock.sequencer.faults.plan import Faults
@@ -25,6 +27,10 @@ from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import DevChainSource
 from foreblock.types import Transaction, decode_transactions
 
+if TYPE_CHECKING:
+    from foreblock.dev_chain.forking import LocalFork
+    from foreblock.fork.forked_chain import Fork
+
 CHANGES_TOGETHER: Final = 64  # after which work behind the head is done
 
 
@@ -32,9 +38,13 @@ class LocalNetwork(LocalService):
     """One chain, its sequencer, and its feed."""
 
     def __init__(
-        self, network: Network, clock: DrivenClock, accounts: Sequence[DevAccount]
+        self,
+        network: Network,
+        clock: DrivenClock,
+        accounts: Sequence[DevAccount],
+        fork: "Fork | None" = None,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        """Begin the chain, on a fork if there is one, or go on with it. Raises `ForeblockError`."""
         assert network.dev is not None, "a development chain has its settings"
         super().__init__(clock, threading.RLock())
         self.keep: Final = network.keep
@@ -47,14 +57,14 @@ class LocalNetwork(LocalService):
             self.feed, Faults({}), clock, subblocks=subblocks, has_timers=False
         )
         sink = FeedSink(self._faulty.publish, self._faulty.contradict, self._set_faults)
-        self._source: Final = DevChainSource(network, clock, sink)
+        self._source: Final = DevChainSource(network, clock, sink, fork=fork)
         with ExitStack() as undone:
             undone.callback(self._source.close)
             self._changed()
             keys = Keys({each.address: each.secret for each in accounts})
             pool, order = _Pool(self._source), network.dev.order
             sequencing = Sequencing(self, pool, self, keys, order)
-            self.serve(self._source.store, sequencing, self.flush)
+            self.serve(self._source.store, sequencing, self.flush, _reads_of(fork))
             undone.pop_all()
 
     def _set_faults(self, faults: Faults) -> None:
@@ -145,6 +155,15 @@ class LocalNetwork(LocalService):
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Execute a command. Raises `RefusedCommand`."""
         return self.run(command)
+
+
+def _reads_of(fork: "Fork | None") -> "Callable[[Ledger], LocalFork] | None":
+    """What opens the reads beyond the store."""
+    if fork is None:
+        return None
+    from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none
+
+    return partial(LocalFork, fork)
 
 
 class _Pool:

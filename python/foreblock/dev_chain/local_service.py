@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 import structlog
@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from foreblock.clock import DrivenClock
 from foreblock.dev_chain.driven_loop import finish
-from foreblock.errors import ErrorAnswer
+from foreblock.errors import ErrorAnswer, StateMissing
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.tracing.call_tree import INDENT
@@ -30,6 +30,9 @@ from foreblock.scheduling.inline import InlineScheduler
 from foreblock.scheduling.reply import Client, OpenSession, Reply, whole
 from foreblock.service.network_views import Service, Shared
 from foreblock.settings import Settings, StoreResources
+
+if TYPE_CHECKING:
+    from foreblock.dev_chain.forking import LocalFork
 
 CALL_MS: Final = 60_000  # that one call or trace may run
 SETTINGS: Final = Settings(dialect="ethereum")  # the block of a request may be left out
@@ -46,6 +49,7 @@ class LocalService(ABC):
     _sequencing: Sequencing
     _flushes: bool
     _service: Service
+    _fork: "LocalFork | None"
 
     def __init__(self, clock: DrivenClock, lock: threading.RLock) -> None:
         """`serve` comes next."""
@@ -56,10 +60,18 @@ class LocalService(ABC):
         self._watches: Final = WeakSet[ChainWatch]()
 
     def serve(
-        self, store: Store, sequencing: Sequencing, flush: Callable[[], None] | None = None
+        self,
+        store: Store,
+        sequencing: Sequencing,
+        flush: Callable[[], None] | None = None,
+        open_fork: "Callable[[Ledger], LocalFork] | None" = None,
     ) -> None:
-        """Answer requests from a store, in which `flush` commits what has changed."""
+        """Answer requests from a store, in which `flush` commits what has changed.
+
+        What is not in it is of the fork that `open_fork` returns.
+        """
         self._ledger = Ledger(store, clock=self.clock)
+        self._fork = None if open_fork is None else open_fork(self._ledger)
         if flush is not None:
             self._ledger.flush_with(flush)
         self._sequencing, self._flushes = sequencing, flush is not None
@@ -68,8 +80,13 @@ class LocalService(ABC):
     def _make_service(self) -> Service:
         """The methods, with sessions that are notified in one loop."""
         commits = CommitWatch(partial(last_commit, self._ledger.view), no_hints)
-        shared, scheduler = Shared(commits=commits, flushes=self._flushes), InlineScheduler(CALL_MS)
-        return Service(self._ledger, SETTINGS, scheduler, self._sequencing, shared)
+        state = None if self._fork is None else self._fork.state
+        shared = Shared(commits=commits, flushes=self._flushes, state=state)
+        scheduler = InlineScheduler(CALL_MS)
+        service = Service(self._ledger, SETTINGS, scheduler, self._sequencing, shared)
+        if self._fork is not None:
+            self._fork.add(service.methods)
+        return service
 
     def request(self, method: str, params: bytes) -> bytes:
         """Return the JSON text of a result. Raises `ForeblockError`."""
@@ -77,9 +94,16 @@ class LocalService(ABC):
         if run is None:
             fault = unknown_method(method)
             raise ErrorAnswer(fault.code, fault.message)
-        with self.lock, closing(self._ledger.view()) as view:
-            result = run(view, Raw(params))
-            return whole(result if isinstance(result, bytes) else self.finish(result))
+        budget = None if self._fork is None else self._fork.state.new_fetch_budget()
+        while True:
+            try:
+                with self.lock, closing(self._ledger.view()) as view:
+                    result = run(view, Raw(params))
+                    return whole(result if isinstance(result, bytes) else self.finish(result))
+            except StateMissing as missing:
+                if self._fork is None or budget is None:
+                    raise
+                self._fork.fetch(budget, method, params, missing)
 
     def answer(self, body: bytes, client: Client = NOBODY) -> Reply:
         """Return the response to a JSON-RPC body, in one piece; an error is a response, too."""

@@ -39,7 +39,7 @@ from foreblock.follow.responses import read_proof
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.open_store import FetchedState
-from foreblock.ledger.storage.state_keys import packed_int
+from foreblock.ledger.storage.state_keys import StateKeys, packed_int
 from foreblock.types import Account, MissingKeys
 from foreblock.upstream.old_blocks import AskUpstream
 
@@ -54,13 +54,59 @@ class KnownValues(NamedTuple):
     codes: Sequence[bytes] = ()
     blocks: Mapping[int, bytes] = {}
 
+    def also(self, other: "KnownValues") -> "KnownValues":
+        """The values of both."""
+        slots = {
+            address: {**self.slots.get(address, {}), **other.slots.get(address, {})}
+            for address in (*self.slots, *other.slots)
+        }
+        return KnownValues(
+            {**self.accounts, **other.accounts},
+            slots,
+            [*self.codes, *other.codes],
+            {**self.blocks, **other.blocks},
+        )
+
+    def has(self, wanted: StateKeys) -> bool:
+        """Return True if it has these accounts and slots."""
+        return wanted.accounts <= self.accounts.keys() and all(
+            slots <= self.slots.get(address, {}).keys() for address, slots in wanted.slots.items()
+        )
+
+    def part(self, wanted: StateKeys) -> "KnownValues":
+        """The wanted accounts and slots, and all codes."""
+        return KnownValues(
+            {address: self.accounts[address] for address in wanted.accounts},
+            {
+                address: {slot: self.slots[address][slot] for slot in slots}
+                for address, slots in wanted.slots.items()
+            },
+            self.codes,
+        )
+
+
+def learn_values(learned: FetchedState, values: KnownValues) -> None:
+    """Learn values of a base; those of known keys are ignored."""
+    for address, account in values.accounts.items():
+        learned.put_account(address, account)
+    for address, slots in values.slots.items():
+        learned.put_slots(address, slots)
+    for code in values.codes:
+        learned.put_code(code)
+    for number, block_hash in values.blocks.items():
+        learned.put_block(number, block_hash)
+
 
 class LearnedState:
     """Values beside the store of one ledger; they belong to one epoch of its base."""
 
-    def __init__(self, ledger: Ledger, limit: int = LIMIT) -> None:
+    def __init__(
+        self, ledger: Ledger, limit: int = LIMIT, shared: FetchedState | None = None
+    ) -> None:
+        """`shared` are the values of a writer in this process, which knows all of them."""
         self._ledger: Final = ledger
         self._limit: Final = limit
+        self._shared: Final = shared
         self._learned: FetchedState | None = None
 
     @property
@@ -93,6 +139,8 @@ class LearnedState:
         self._of_epoch(view.base.epoch).put_nodes(nodes)
 
     def _of_epoch(self, epoch: int) -> FetchedState:
+        if self._shared is not None:
+            return self._shared
         learned = self._learned
         if learned is None or learned.epoch != epoch or learned.size > self._limit:
             learned = self._learned = FetchedState(epoch, limit=2 * self._limit, nodes=False)
@@ -113,19 +161,29 @@ _decode: Final = msgspec.msgpack.Decoder(_Packed).decode
 
 def pack_values(result: FetchResult, blocks: Mapping[int, bytes]) -> bytes:
     """Return the values of a result, and hashes of blocks before the base, as bytes."""
+    return pack_known(known_values(result, blocks))
+
+
+def known_values(result: FetchResult, blocks: Mapping[int, bytes]) -> KnownValues:
+    """Return the values of a result, and hashes of blocks before the base."""
     accounts = {address: claim.account for address, claim in result.accounts.items()}
+    return KnownValues(accounts, result.slots, list(result.codes.values()), blocks)
+
+
+def pack_known(known: KnownValues) -> bytes:
+    """Return values as bytes."""
     return _encode(
         _Packed(
             {
                 address: each and (each.nonce, packed_int(each.balance), each.code_hash)
-                for address, each in accounts.items()
+                for address, each in known.accounts.items()
             },
             {
                 address: [(packed_int(slot), packed_int(value)) for slot, value in values.items()]
-                for address, values in result.slots.items()
+                for address, values in known.slots.items()
             },
-            list(result.codes.values()),
-            dict(blocks),
+            list(known.codes),
+            dict(known.blocks),
         )
     )
 

@@ -54,9 +54,14 @@ class VerifiedHistory:
         clock: Callable[[], float] = time.monotonic,
         *,
         believes: bool = False,
+        only_below: bool = False,
     ) -> None:
-        """With `believes`, the upstream decides which block has a number."""
+        """With `believes`, the upstream decides which block has a number.
+
+        With `only_below`, blocks above the anchor are of another branch than the chain here.
+        """
         self._believes: Final = believes
+        self._only_below: Final = only_below
         self._ledger: Final = ledger
         self._state: Final = state
         self._blocks: Final = OldBlocks(ask)
@@ -117,7 +122,7 @@ class VerifiedHistory:
 
         async def find() -> Text:
             wanted = await find_hash()
-            block = None if wanted is None else await self._blocks.by_hash(wanted)
+            block = None if wanted is None else await self._by_hash(wanted)
             return NULL if block is None else (await self._texts(block)).receipts()
 
         return find
@@ -144,12 +149,19 @@ class VerifiedHistory:
         return find
 
     async def _show_block(self, block_hash: bytes, params: Any) -> Text:  # noqa: ANN401, of either method
-        block = await self._blocks.by_hash(block_hash)
+        block = await self._by_hash(block_hash)
         if block is None:
             return NULL
         if params.full_transactions:
             return (await self._texts(block)).block(full=True)
         return OldBlockTexts(block, (), self._ledger.profile).block(full=False)
+
+    async def _by_hash(self, block_hash: bytes) -> Block | None:
+        block = await self._blocks.by_hash(block_hash)
+        if block is None or not self._only_below:
+            return block
+        with closing(self._ledger.view()) as view:
+            return block if block.header.number <= view.base.number else None
 
     async def _find_transaction(self, transaction_hash: bytes) -> tuple[Block, int] | None:
         """The old block that has a transaction, and its index in it."""

@@ -127,19 +127,23 @@ def predicted_keys(calls: PredictedCalls, missed: Sequence[Missed]) -> StateKeys
     return StateKeys(slots={address: frozenset(keys) for address, keys in slots.items()})
 
 
-async def call_hints(ask: AskUpstream, missed: Sequence[Missed]) -> StateKeys:
-    """Return the keys that these calls touch according to an upstream; raises nothing."""
+async def call_hints(
+    ask: AskUpstream, missed: Sequence[Missed], block: bytes = b'"latest"'
+) -> StateKeys:
+    """Return the keys that these calls touch at a block, by an upstream; raises nothing."""
     calls = [each for each in missed if each.method in HINTED][:MOST_HINTED]
-    return StateKeys.union(await asyncio.gather(*(_access(ask, each.params) for each in calls)))
+    return StateKeys.union(
+        await asyncio.gather(*(_access(ask, each.params, block) for each in calls))
+    )
 
 
-async def _access(ask: AskUpstream, params: Raw) -> StateKeys:
+async def _access(ask: AskUpstream, params: Raw, block: bytes) -> StateKeys:
     """Return the access list of a call with these parameters; no keys if there is none."""
     try:
         given = _decode_params(params)
         if len(given) > OVERRIDES_AT and given[OVERRIDES_AT] != Raw(b"null"):
             return StateKeys()
-        text = await ask("eth_createAccessList", b'[%b,"latest"]' % bytes(given[0]))
+        text = await ask("eth_createAccessList", b"[%b,%b]" % (bytes(given[0]), block))
         slots = {
             parse_address(each.address): frozenset(
                 int.from_bytes(parse_hash(key)) for key in each.storage_keys

@@ -19,6 +19,7 @@ from foreblock.follow.state_plan import RequestLimits
 from foreblock.status.network_status import UpstreamStatus
 from foreblock.upstream.budget import Purpose, UnitBudget, Urgency
 from foreblock.upstream.endpoint import PROBE_SECONDS, Upstream
+from foreblock.upstream.http import Connections
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind, refuse
 
 log = structlog.get_logger()
@@ -43,12 +44,13 @@ class StateUpstream(Upstream):
         chain_id: int | None = None,
         *,
         is_only: bool = False,
+        connections: Connections | None = None,
     ) -> None:
         """An endpoint of another chain than `chain_id` is not used; `is_only` if there is no other.
 
         Raises `InvalidArgument` for a bad URL.
         """
-        super().__init__(url, clock, budget, is_only=is_only)
+        super().__init__(url, clock, budget, is_only=is_only, connections=connections)
         self.capabilities: Capabilities | None = None
         self.limits = RequestLimits()
         self._restore_at = 0.0
@@ -96,6 +98,10 @@ class StateUpstream(Upstream):
                 found = found.union(known)
             self._is_unsure = self._probe_failed
             return self._accept(found)
+
+    def assume(self, known: Capabilities) -> None:
+        """Use abilities that another process has probed."""
+        self._accept(known)
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         steps = probing(whole=whole)

@@ -12,13 +12,13 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Raw
 
-from foreblock.bus.messages import BusRequest, CallUpstream, GetState
+from foreblock.bus.messages import BusCall, BusRequest, CallUpstream, GetState
 from foreblock.clock import SECOND_NS, Clock
 from foreblock.errors import EndpointError, NewEpoch, NoUpstream, RefusedAnswer
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher
 from foreblock.follow.learned_state import pack_values
-from foreblock.follow.state_fetcher import KnownKeys, ProvenState, StateFetcher
+from foreblock.follow.state_fetcher import ExecutedBlocks, KnownKeys, ProvenState
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.json_rpc import OF_THE_EXCHANGE, RefusalKind
@@ -36,13 +36,26 @@ class KnownState(KnownKeys, Protocol):
         """Store the known values for workers."""
 
 
+class StateSearch(Protocol):
+    """Finds state, as `StateFetcher` does."""
+
+    async def find_in_time(
+        self,
+        wanted: StateKeys,
+        executed: Callable[[], ExecutedBlocks],
+        purpose: Purpose,
+        seconds: float,
+    ) -> ProvenState:
+        """Fetch and learn keys. Raises `EndpointError`."""
+
+
 class WorkerRequests:
     """Answers requests on the loop of the network."""
 
     def __init__(
         self,
         fetcher: Fetcher,
-        learner: StateFetcher,
+        learner: StateSearch,
         state: KnownState,
         start: Start,
         clock: Clock,
@@ -58,15 +71,17 @@ class WorkerRequests:
         """Reply to a call some time later."""
         self._start(self._answer(request))
 
+    async def result(self, call: BusCall) -> bytes:
+        """The result of a call. Raises `EndpointError`."""
+        if isinstance(call.body, GetState):
+            return await self._find_state(call.body, call.deadline_ns)
+        assert isinstance(call.body, CallUpstream), "other calls do not get here"
+        return await self._ask_upstreams(call.body, call.deadline_ns)
+
     async def _answer(self, request: BusRequest) -> None:
         """Reply to a call, with the failure if there is one."""
-        body, deadline_ns = request.call.body, request.call.deadline_ns
         try:
-            if isinstance(body, GetState):
-                data = await self._find_state(body, deadline_ns)
-            else:
-                assert isinstance(body, CallUpstream), "other calls do not get here"
-                data = await self._ask_upstreams(body, deadline_ns)
+            data = await self.result(request.call)
         except Exception as why:
             request.fail(why)
             if not isinstance(why, EndpointError):

@@ -29,6 +29,7 @@ from foreblock.follow.learned_state import (
     unpack_values,
 )
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.open_store import FetchedState
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.metrics.meters import StateMetrics
 from foreblock.rpc.fetching_dispatcher import Missed
@@ -76,15 +77,17 @@ class WorkerState:
         hint: Callable[[Sequence[Missed]], Awaitable[StateKeys]] | None = None,
         ask_upstream: AskUpstream | None = None,
         predict: Callable[[Sequence[Missed]], StateKeys] | None = None,
+        shared: FetchedState | None = None,
     ) -> None:
         """`hint` and `predict` return keys that calls will read; they raise nothing.
 
-        Without `ask_upstream` nothing is fetched that proofs and roots need.
+        Without `ask_upstream` nothing is fetched that proofs and roots need. `shared` are the
+        values of a writer in this process.
         """
         self.hint: Final = hint
         self.predict: Final = predict or _nothing
         self._ledger: Final = ledger
-        self._learned: Final = LearnedState(ledger)
+        self._learned: Final = LearnedState(ledger, shared=shared)
         self._trie_nodes: Final = ask_upstream and TrieNodeFetcher(
             ledger, self._learned, ask_upstream
         )
@@ -234,7 +237,7 @@ class FetchBudget:
         if not hinted:
             return []
         unknown = self._state.unknown(hinted)
-        return [replace(unknown, codes_of=_called(unknown))]
+        return [replace(unknown, codes_of=_likely_contracts(unknown))]
 
 
 def _nothing(_: Sequence[Missed]) -> StateKeys:
@@ -248,12 +251,17 @@ def _wanted(missed: Missed) -> StateKeys:
     at once, few have code.
     """
     wanted = StateKeys.of(missed.why.misses)
-    if missed.method in PLAIN_READS or len(wanted.accounts) > MOST_CALLED:
+    if missed.method in PLAIN_READS:
         return wanted
-    return replace(wanted, codes_of=_called(wanted))
+    return replace(wanted, codes_of=called_among(wanted))
 
 
-def _called(wanted: StateKeys) -> frozenset[bytes]:
+def called_among(wanted: StateKeys) -> frozenset[bytes]:
+    """The accounts that a run is likely to call; none of many."""
+    return frozenset() if len(wanted.accounts) > MOST_CALLED else _likely_contracts(wanted)
+
+
+def _likely_contracts(wanted: StateKeys) -> frozenset[bytes]:
     """The accounts that are likely to have code."""
     return frozenset(each for each in wanted.accounts if int.from_bytes(each) >= LEAST_CONTRACT)
 

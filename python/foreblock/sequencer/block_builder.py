@@ -17,7 +17,13 @@ from typing import Final
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
+from foreblock.errors import (
+    AlreadyKnown,
+    EndpointError,
+    InvalidTransaction,
+    OverBudget,
+    PoolRefusal,
+)
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
@@ -264,6 +270,9 @@ class BlockBuilder:
             except OverBudget:
                 self._overran(best)
                 break
+            except EndpointError as why:  # on a fork
+                log.warning("transaction_dropped", hash=best.hash.hex(), why=str(why))
+                pool.failed(best)
             else:
                 pool.included(best)
                 ran[best.hash] = best.transaction

@@ -19,7 +19,6 @@ import structlog
 
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun
-from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage.chain_head import partials_of_sealed
 from foreblock.ledger.storage.dev_rows import in_portions, read_edits
 from foreblock.sequencer.block_builder import BlockBuilder
@@ -100,7 +99,7 @@ class BlockChanges:
         if self._builder.has_open_edits:
             writer, block = self._builder.writer, self._builder.block
             block.close()
-            again = resume(writer.store, writer.profile, block.partials[-1])
+            again = writer.resume(block.partials[-1])
             self._builder.block = writer.current = again
 
     def forget_time(self) -> None:

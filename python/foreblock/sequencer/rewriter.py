@@ -22,7 +22,6 @@ from foreblock.ledger.building.chain_rewriting import (
     take_back,
 )
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.dev_rows import ChainSnapshot, merged
 from foreblock.sequencer.block_builder import BlockBuilder, run_in_turn
@@ -52,7 +51,7 @@ class Rewriter:
         steps = CommitBuilder(writer.store)
         steps.drop(whole.partials[-1:], "not in the sealed block")
         whole.close()
-        builder.block = writer.current = resume(writer.store, writer.profile, whole.partials[-2])
+        builder.block = writer.current = writer.resume(whole.partials[-2])
         builder.block.skip_to(whole.index - 1 - whole.empty_indexes)
         builder.seal(now_ns, steps)
         self._changes.edit_again(edits)
@@ -89,12 +88,13 @@ class Rewriter:
         self._finish(self._replacing(fork), fork, waiting)
 
     def reset(self, instance: bytes) -> None:
-        """Begin the chain again on its genesis, as another instance, with an empty pool."""
+        """Begin the chain again on its first block, as another instance, with an empty pool."""
         self._mining.restore_first()
         self._restore_faults()
         self._mining.change(instance=instance)
         self.snapshots.forget_from(0)
-        self._finish(self._replacing(0), 0, [])
+        first = self._writer.first
+        self._finish(self._replacing(first), first, [])
 
     def reorganize(
         self, depth: int, placed: Mapping[int, list[Transaction]], *, put_back: bool

@@ -312,6 +312,14 @@ class Sequencer:
         builder.adopt(block, flashblocks, now_ns)
         return ran
 
+    def discard_uncommitted(self) -> None:
+        """Return to what is committed, after a failure; what had run waits again."""
+        builder = self.builder
+        ran = list(builder.ran.values())
+        builder.ran.clear()
+        builder.block = self._writer.open_block() or builder.block
+        builder.put_back(ran)
+
     def restart_block(self) -> None:
         """Restart the block in progress; its transactions wait again."""
         self.changes.flush()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 from msgspec import structs
@@ -17,7 +17,7 @@ from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.reading.availability import AbsentLedger, network_status, open_served
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.methods.blocks.receipts import ReceiptCache
 from foreblock.methods.events.commit_watch import (
@@ -51,6 +51,13 @@ STORE_CHECK_SECONDS: Final = 1.0
 log = structlog.get_logger()
 
 
+class WrittenStore(NamedTuple):
+    """The store of a network that this process writes."""
+
+    store: Store
+    learned: FetchedState | None = None  # what a fork of another chain knows beside it
+
+
 def make_served(
     settings: Settings,
     networks: Sequence[Network],
@@ -58,7 +65,7 @@ def make_served(
     budget: WorkerBudget,
     seen: Sequence[SeenCommit],
     metrics: WorkerMetrics | None = None,
-    written: Sequence[Store] = (),
+    written: Sequence[WrittenStore] = (),
 ) -> list[Served]:
     """The handlers of the networks of one worker, in their order.
 
@@ -76,7 +83,8 @@ def make_served(
     _watch_stores(loop, watches)
     served, spans = [], _open_spans(settings)
     for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
-        parts = follower_parts(ledger, network, link, metrics)
+        learned = written[number].learned if written else None
+        parts = follower_parts(ledger, network, link, metrics, learned)
         writer = None if link is None else link.writer_here(network.name)
         if writer is not None and isinstance(ledger, Ledger):
             ledger.flush_with(writer.flush)
@@ -130,11 +138,11 @@ def _ledgers(
     settings: Settings,
     networks: Sequence[Network],
     seen: Sequence[SeenCommit],
-    written: Sequence[Store],
+    written: Sequence[WrittenStore],
 ) -> list[Ledger | AbsentLedger]:
     announce = settings.snapshot_header
     if written:
-        return [Ledger(each, announce=announce) for each in written]
+        return [Ledger(each.store, announce=announce) for each in written]
     return [
         open_served(
             network.data,

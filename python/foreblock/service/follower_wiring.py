@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from foreblock.bus.bus_client import BusClient
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.open_store import FetchedState
 from foreblock.service.service_metrics import WorkerMetrics
+from foreblock.settings import FollowSettings, ForkPoint
 from foreblock.settings.networks import Network
+from foreblock.types import decode_header
 
 if TYPE_CHECKING:
     from foreblock.follow.passthrough import Passthrough
@@ -36,9 +39,13 @@ def follower_parts(
     network: Network,
     link: BusClient | None,
     metrics: WorkerMetrics,
+    learned: FetchedState | None = None,
 ) -> FollowerParts:
-    """The parts of a network that use its upstreams, by its settings."""
-    follow = network.follow
+    """The parts of a network that use its upstreams, by its settings.
+
+    `learned` are the values of a writer in this process.
+    """
+    follow = _reading(network)
     if follow is None or follow.cold == "refuse":
         return FollowerParts()
     if link is None or isinstance(ledger, AbsentLedger):
@@ -47,17 +54,38 @@ def follower_parts(
     from foreblock.follow.pre_anchor import VerifiedHistory  # noqa: PLC0415, others need none
 
     ask = partial(link.ask_upstream, network.name, seconds=follow.fetch_timeout)
-    state = _fetched_state(ledger, network, link, metrics, ask)
+    state = _fetched_state(ledger, network, follow, link, metrics, ask, learned)
     passes = follow.beyond == "pass"
     beyond = None
     if follow.beyond != "refuse":
-        beyond = VerifiedHistory(ledger, state, ask, believes=passes)
+        is_fork = network.fork is not None
+        beyond = VerifiedHistory(ledger, state, ask, believes=passes, only_below=is_fork)
     pass_on = partial(link.pass_on, network.name, seconds=follow.fetch_timeout)
+    if network.fork is not None:
+        from foreblock.fork.history import ForkedHistory  # noqa: PLC0415
+
+        return FollowerParts(state, beyond, ForkedHistory(pass_on))
     return FollowerParts(state, beyond, Passthrough(pass_on) if passes else None)
 
 
+def _reading(network: Network) -> FollowSettings | None:
+    """How missing state is read; None if the network knows all."""
+    if network.fork is None:
+        return network.follow
+    from foreblock.fork.history import reading_settings  # noqa: PLC0415
+
+    assert network.dev is not None, "a fork is a dev chain"
+    return reading_settings(network.dev.forking)
+
+
 def _fetched_state(
-    ledger: Ledger, network: Network, link: BusClient, metrics: WorkerMetrics, ask: Ask
+    ledger: Ledger,
+    network: Network,
+    follow: FollowSettings,
+    link: BusClient,
+    metrics: WorkerMetrics,
+    ask: Ask,
+    learned: FetchedState | None,
 ) -> "WorkerState":
     """The state that is fetched for clients."""
     from foreblock.follow.prediction import (  # noqa: PLC0415
@@ -68,15 +96,23 @@ def _fetched_state(
     from foreblock.follow.worker_state import WorkerState  # noqa: PLC0415
     from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
 
-    assert network.follow is not None, "it has upstreams"
+    block = b'"latest"' if network.fork is None else _block_of_fork(network.fork)
     wants = partial(link.get_state, network.name)
     state_metrics = StateMetrics(metrics.counters, network.name)
     return WorkerState(
         ledger,
-        network.follow,
+        follow,
         wants,
         state_metrics,
-        hint=partial(call_hints, ask),
+        hint=partial(call_hints, ask, block=block),
         ask_upstream=ask,
         predict=partial(predicted_keys, PredictedCalls(ledger)),
+        shared=learned,
     )
+
+
+def _block_of_fork(point: ForkPoint) -> bytes:
+    """The block at which upstreams are asked about calls."""
+    from foreblock.fork.history import block_of  # noqa: PLC0415, others need none
+
+    return block_of(decode_header(point.header))

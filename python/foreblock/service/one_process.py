@@ -30,10 +30,16 @@ from foreblock.clock import SystemClock
 from foreblock.ledger.storage.store_watch import open_seen
 from foreblock.metrics.meters import NetworkMetrics
 from foreblock.server.process import run_ordered
-from foreblock.service.app import make_served
+from foreblock.service.app import WrittenStore, make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
-from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
+from foreblock.service.writer import (
+    SWITCH_SECONDS,
+    Writer,
+    make_printers,
+    open_feed,
+    open_fork,
+)
 from foreblock.sources.dev_network import Watchers, open_dev_source
 from foreblock.sources.network_writer import NetworkWriter
 
@@ -64,7 +70,8 @@ async def _run(text: bytes, line: socket.socket) -> None:
         hub.add_printer(network.name, printer)
         metrics = NetworkMetrics(worker.metrics.counters, network.name)
         watchers = Watchers(printer, metrics)
-        source = await open_dev_source(network, clock, feed, executor, seen, watchers)
+        fork = await open_fork(network)
+        source = await open_dev_source(network, clock, feed, executor, seen, watchers, fork=fork)
         bus = (hub.bus.broadcast, hub.bus.announce_change, metrics)
         writer = NetworkWriter(network.name, source, clock, executor, *bus)
         hub.add(writer)
@@ -81,7 +88,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
             worker.budget,
             [seen],
             worker.metrics,
-            [source.store],
+            [WrittenStore(source.store, None if fork is None else fork.learned)],
         )
         writing = asyncio.create_task(writer.run())
         writing.add_done_callback(_end_if_failed)

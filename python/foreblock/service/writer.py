@@ -16,7 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -45,6 +45,9 @@ from foreblock.sources.network_thread import RunningNetwork
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
+
+if TYPE_CHECKING:
+    from foreblock.fork.forked_chain import Fork
 
 # How long a busy thread of one network may delay those of others that return from the engine or
 # the disk. Python's default is 5 ms.
@@ -181,9 +184,9 @@ async def _begin(
     watchers: Watchers,
 ) -> RunningNetwork:
     if network.source == "dev":
-        announce_change = bus.announce_change
+        announce_change, fork = bus.announce_change, await open_fork(network)
         return await open_dev_network(
-            network, clock, feed, bus.broadcast, seen, announce_change, watchers
+            network, clock, feed, bus.broadcast, seen, announce_change, watchers, fork=fork
         )
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     if network.source == "follow":
@@ -199,6 +202,15 @@ async def _begin(
     )
     await following.open()
     return following
+
+
+async def open_fork(network: Network) -> "Fork | None":
+    """The block of another chain on which a dev chain begins. Raises `ForeblockError`."""
+    if network.fork is None:
+        return None
+    from foreblock.fork.forked_chain import Fork  # noqa: PLC0415, others need none
+
+    return await asyncio.to_thread(Fork, network)
 
 
 def _begin_with_log(

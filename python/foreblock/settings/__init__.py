@@ -19,6 +19,7 @@ from foreblock.settings.chain_settings import (
     ServeSettings,
     SourceSettings,
 )
+from foreblock.settings.fork_settings import ForkPoint, ForkSettings
 from foreblock.settings.service_settings import (
     SECTIONS,
     Access,
@@ -33,6 +34,7 @@ from foreblock.settings.service_settings import (
 __all__ = [
     "LARGEST_BALANCE", "LARGEST_NUMBER", "MOST_LOAD", "SECTIONS", "Access", "ChainSettings",
     "DevSettings", "Dialect", "EverySetting", "FeedLimits", "FollowSettings", "FollowingSettings",
+    "ForkPoint", "ForkSettings",
     "KeepSettings", "ReplicationSettings", "ServeSettings", "ServerLimits", "Settings",
     "SourceSettings", "StoreResources", "WebSocketLimits",
 ]  # fmt: skip

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from foreblock.settings.declare import setting, settings_of
+from foreblock.settings.fork_settings import ForkSettings
 from foreblock.settings.service_settings import (
     ACCESS,
     CHAIN,
     FOLLOWING,
+    FORKING,
     HISTORY,
     NETWORKS,
     REPLICATION,
@@ -153,6 +155,7 @@ class ChainSettings:
         "addresses that serve the methods of development chains: loopback, all, or none",
         section=ACCESS,
     )
+    forking: ForkSettings = settings_of(ForkSettings, FORKING, "fork_")
 
     @property
     def interval_ms(self) -> int:

@@ -27,6 +27,7 @@ from foreblock.settings.chain_settings import (
     SourceSettings,
 )
 from foreblock.settings.declare import build, declared, did_you_mean, flat, from_text
+from foreblock.settings.fork_settings import ForkPoint
 from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
 
 BASE_BLOCK_TIME: Final = 0.2  # seconds
@@ -46,6 +47,7 @@ class Network(Struct, frozen=True, kw_only=True):
     dialect: Dialect | None = None  # at its root; the service's
     view: ViewKind | None = None
     dev: ChainSettings | None = None
+    fork: ForkPoint | None = None  # on which a dev chain begins
     began: int = 0  # timestamp of block 0 of a dev chain that begins with its first start
     feed: SourceSettings | None = None  # of a chain that follows feeds
     genesis: str = ""  # the file of such a chain

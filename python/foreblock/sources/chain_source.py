@@ -7,13 +7,25 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
+from foreblock.bus.messages import BusRequest
 from foreblock.errors import RefusedCommand
 from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.types import Transaction
 
 
+class WorkerAnswers(Protocol):
+    """Fetches the state that workers miss."""
+
+    def answer(self, request: BusRequest) -> None:
+        """Reply to a worker some time later."""
+
+
 class ChainSource(Protocol):
     """A writer of a chain. One call at a time, but for `next_due_ns` and `last_commit`."""
+
+    @property
+    def fork(self) -> "WorkerAnswers | None":
+        """The source of missing state, if the chain is a fork of another one."""
 
     @property
     def next_due_ns(self) -> int:

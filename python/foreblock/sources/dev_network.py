@@ -3,11 +3,11 @@
 import asyncio
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 
@@ -16,10 +16,11 @@ from foreblock.bus.commands import (
     AnyCommand,
     SetAccount,
 )
-from foreblock.bus.messages import ToWorker
+from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
+from foreblock.errors import BadGenesis, EndpointError, PoolRefusal, RefusedCommand
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
+from foreblock.ledger.building.parent_state import StateFinder
 from foreblock.ledger.genesis.genesis_file import (
     GENESIS_FILE,
     Genesis,
@@ -29,7 +30,7 @@ from foreblock.ledger.genesis.genesis_file import (
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_rows import DevState
-from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.metrics.meters import NetworkMetrics
@@ -51,7 +52,7 @@ from foreblock.settings.networks import Network
 from foreblock.sources.console_output import NetworkPrinter, console_output_of
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.types import Flashblock, Transaction, decode_transactions
+from foreblock.types import Allowance, Flashblock, Header, Transaction, decode_transactions
 
 log = structlog.get_logger()
 
@@ -84,6 +85,27 @@ class Watchers(NamedTuple):
 NO_WATCHERS: Final = Watchers()
 
 
+class ForkedBase(StateFinder, Protocol):
+    """The block of another chain on which a chain begins (`foreblock.fork`)."""
+
+    @property
+    def header(self) -> Header:
+        """The header of the block."""
+
+    @property
+    def learned(self) -> FetchedState:
+        """Its state, as far as it is known."""
+
+    def open_store(self, seen: SeenCommit | None) -> Store:
+        """The store, which begins at the block. Raises `ForeblockError`."""
+
+    def answer(self, request: BusRequest) -> None:
+        """Reply to a worker that misses state, some time later."""
+
+    def close(self) -> None:
+        """End its requests."""
+
+
 class DevChainSource:
     """A sequencer with its store, as `NetworkWriter` needs it."""
 
@@ -95,19 +117,21 @@ class DevChainSource:
         seen: SeenCommit | None = None,
         watchers: Watchers = NO_WATCHERS,
         commits: Commits = TO_STORE,
+        fork: ForkedBase | None = None,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        """Begin the chain, on a `fork` if there is one, or go on with it; closes the fork.
+
+        Raises `ForeblockError`.
+        """
         chain = network.dev
         assert chain is not None, "a development chain has its settings"
         self._chain: Final = chain
         self._printer: Final = watchers.printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits: Final = network.sync or commits is not TO_STORE
-        genesis = genesis_of(network)
-        self.store: Final[Store] = open_network_store(network, genesis, seen, commits)
+        self.fork: Final = fork
+        self.store: Final[Store] = _open_store(network, seen, commits, fork)
         try:
-            # For followers of the chain.
-            (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
                 self.store,
                 clock,
@@ -117,13 +141,15 @@ class DevChainSource:
                 chooses_bases=True,
                 metrics=watchers.metrics,
                 commits=commits,
+                learned=None if fork is None else fork.learned,
+                finder=fork,
             )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = Sequencer(
                 self._writer,
                 clock,
                 chain,
-                _first_state(chain, clock, shows_sealed=network.view == "sealed"),
+                _first_state(chain, clock, fork, shows_sealed=network.view == "sealed"),
                 sink,
                 load,
             )
@@ -147,8 +173,12 @@ class DevChainSource:
         return self._writer.last_commit
 
     def tick(self) -> None:
-        """Do what is due."""
-        self._sequencer.tick()
+        """Do what is due; without the state that it needs, another time."""
+        try:
+            self._sequencer.tick()
+        except EndpointError as why:
+            log.warning("fork_state_missing", why=str(why))
+            self._sequencer.discard_uncommitted()
         self._notify_printer()
         self._readers.clear_if_due()
         self._watch.check_if_due()
@@ -160,15 +190,19 @@ class DevChainSource:
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""
         (transaction,) = decode_transactions([raw], senders=[sender])
-        self._sequencer.submit(transaction)
+        self.take(transaction, may_replace=True)
 
     def submit_next(self, raw: bytes, sender: bytes) -> None:
         """Submit a transaction that may not replace another one with its nonce."""
         (transaction,) = decode_transactions([raw], senders=[sender])
-        self._sequencer.submit(transaction, may_replace=False)
+        self.take(transaction, may_replace=False)
 
     def take(self, transaction: Transaction, *, may_replace: bool) -> None:
-        """Submit a decoded transaction."""
+        """Submit a decoded transaction. On a fork, the state that it needs is fetched first."""
+        if self.fork is not None:
+            block = self._sequencer.builder.block
+            while missing := block.unknown([transaction], Allowance()):
+                self.fork.find(missing, [transaction])
         self._sequencer.submit(transaction, may_replace=may_replace)
 
     def is_short_transaction(self, transaction: Transaction) -> bool:
@@ -199,12 +233,14 @@ class DevChainSource:
     @property
     def _commits_quickly(self) -> bool:
         """Return True if the next commit is probably short."""
-        return not self._waits and self._writer.commit_took_ns < SHORT_COMMIT_NS
+        is_quick = self._writer.commit_took_ns < SHORT_COMMIT_NS
+        return is_quick and not self._waits and self.fork is None
 
     @property
     def _commits_lazily(self) -> bool:
         """Return True if commits may be left to reads, which wait for them."""
-        return not self._waits and self._writer.commit_took_ns < LONG_COMMIT_NS
+        is_quick = self._writer.commit_took_ns < LONG_COMMIT_NS
+        return is_quick and not self._waits and self.fork is None
 
     @property
     def has_uncommitted(self) -> bool:
@@ -223,7 +259,8 @@ class DevChainSource:
         """
         if self._sequencer.builder.has_transactions or command.abandons_blocks:
             self._printer.catch_up()
-        result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
+        with self._refusing():
+            result = execute(self._sequencer, command, lazily=lazily and self._commits_lazily)
         self._notify_printer()
         if command.changes_output:
             self._print()
@@ -235,7 +272,17 @@ class DevChainSource:
         """Carry out commands that set accounts, in one commit; return the refusals."""
         if self._sequencer.builder.has_transactions:
             self._printer.catch_up()
-        return execute_together(self._sequencer, commands)
+        with self._refusing():
+            return execute_together(self._sequencer, commands)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Refuse a command whose state is not found; nothing of it is left."""
+        try:
+            yield
+        except EndpointError as why:
+            self._sequencer.discard_uncommitted()
+            raise RefusedCommand(str(why)) from None
 
     @property
     def waiting(self) -> int:
@@ -279,6 +326,8 @@ class DevChainSource:
         try:
             self._writer.close()
         finally:
+            if self.fork is not None:
+                self.fork.close()
             self.store.close()
             self._save_pool()
 
@@ -301,6 +350,7 @@ async def open_dev_network(  # noqa: PLR0913, keywords
     watchers: Watchers = NO_WATCHERS,
     *,
     commits: Commits = TO_STORE,
+    fork: ForkedBase | None = None,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
@@ -309,12 +359,12 @@ async def open_dev_network(  # noqa: PLR0913, keywords
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-    source = await open_dev_source(network, clock, feed, executor, seen, watchers, commits)
+    source = await open_dev_source(network, clock, feed, executor, seen, watchers, commits, fork)
     bus = (broadcast, announce_change, watchers.metrics)
     return NetworkWriter(network.name, source, clock, executor, *bus)
 
 
-async def open_dev_source(
+async def open_dev_source(  # noqa: PLR0913, PLR0917, all of it is needed
     network: Network,
     clock: Clock,
     feed: Publisher | None,
@@ -322,6 +372,7 @@ async def open_dev_source(
     seen: SeenCommit | None = None,
     watchers: Watchers = NO_WATCHERS,
     commits: Commits = TO_STORE,
+    fork: ForkedBase | None = None,
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`.
 
@@ -331,7 +382,7 @@ async def open_dev_source(
     loop, sink = asyncio.get_running_loop(), _feed_sink(network, clock, feed)
 
     def opened() -> DevChainSource:
-        source = DevChainSource(network, clock, sink, seen, watchers, commits)
+        source = DevChainSource(network, clock, sink, seen, watchers, commits, fork)
         try:
             if commits is TO_STORE:
                 source.tick()
@@ -373,6 +424,23 @@ def _feed_sink(network: Network, clock: Clock, feed: Publisher | None) -> FeedSi
     )
 
 
+def _open_store(
+    network: Network, seen: SeenCommit | None, commits: Commits, fork: ForkedBase | None
+) -> Store:
+    """The store of a development chain, which begins at its genesis or on a fork."""
+    if fork is not None:
+        return fork.open_store(seen)
+    genesis = genesis_of(network)
+    store = open_network_store(network, genesis, seen, commits)
+    try:
+        # For followers of the chain.
+        (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
 def genesis_of(network: Network) -> Genesis:
     """The genesis of a development chain. Raises `BadGenesis`."""
     chain = network.dev
@@ -390,16 +458,19 @@ def _read(file: str) -> bytes:
         raise BadGenesis(file, why.strerror or str(why)) from None
 
 
-def _first_state(chain: ChainSettings, clock: Clock, *, shows_sealed: bool) -> DevState:
-    """The state of a chain that begins."""
+def _first_state(
+    chain: ChainSettings, clock: Clock, fork: ForkedBase | None, *, shows_sealed: bool
+) -> DevState:
+    """The state of a chain that begins; the time of a fork continues from its block."""
     now = clock.wall_ns() // SECOND_NS
+    began = chain.timestamp or (0 if fork is None else fork.header.timestamp)
     return DevState(
         instance=secrets.token_bytes(32),
         mining="automine" if chain.mining == "mixed" else chain.mining,
         also_clock=chain.mining == "mixed",
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
-        offset=chain.timestamp - now if chain.timestamp else 0,
+        offset=began - now if began else 0,
         faults=chain.faults,
         impersonates_all=chain.auto_impersonate,
         shows_sealed=shows_sealed,

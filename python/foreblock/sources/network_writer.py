@@ -98,6 +98,13 @@ class NetworkWriter(RunningNetwork):
         self._submitted.put(request, self._clock.monotonic_ns())
         self._wake.set()
 
+    def fetch(self, request: BusRequest) -> None:
+        """Fetch state for a worker, on a fork of another chain."""
+        if self.source.fork is None:
+            super().fetch(request)
+        else:
+            self.source.fork.answer(request)
+
     def execute(self, request: BusRequest) -> None:
         """Queue a command."""
         self._commands.append(request)

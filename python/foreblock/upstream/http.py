@@ -54,8 +54,16 @@ class HttpReply(NamedTuple):
 class HttpServer:
     """A server as a URL names it."""
 
-    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
-        """`tls` is used in place of the system's. Raises `InvalidArgument` for a bad URL."""
+    def __init__(
+        self,
+        url: str,
+        tls: ssl.SSLContext | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`tls` is used in place of the system's; `headers` are in each request that posts.
+
+        Raises `InvalidArgument` for a bad URL.
+        """
         parts = split_http_url(url)
         assert parts.hostname is not None
         self._host: Final = parts.hostname
@@ -68,7 +76,7 @@ class HttpServer:
             raise InvalidArgument(f"{redact_urls(url)!r} is not a URL: it is not encoded")
         self._host_line: Final = parts.netloc.rpartition("@")[2].encode("idna").decode()
         accepted = {"Accept": "application/json", "Content-Type": "application/json"}
-        self._post: Final = self.head("POST", self.target, accepted)
+        self._post: Final = self.head("POST", self.target, {**accepted, **(headers or {})})
 
     async def connect(self) -> "ClientConnection":
         """Open a connection. Raises `OSError`."""
@@ -117,10 +125,12 @@ class HttpServer:
 class Connections:
     """Connections to one endpoint, used on one loop; `close` them."""
 
-    def __init__(self, url: str, most: int = MOST) -> None:
-        """Raises `InvalidArgument` for a bad URL."""
-        self._server: Final = HttpServer(url)
-        self.secrets: Final = secrets_of(url)
+    def __init__(
+        self, url: str, most: int = MOST, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`headers` are in each request. Raises `InvalidArgument` for a bad URL."""
+        self._server: Final = HttpServer(url, headers=headers)
+        self.secrets: Final = secrets_of(url).union((headers or {}).values())
         self._idle: Final[list[ClientConnection]] = []
         self._busy: Final[set[ClientConnection]] = set()
         self._is_closed = False

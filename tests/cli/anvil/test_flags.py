@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from foreblock.cli import anvil as command
 from foreblock.cli import main
 from foreblock.cli.anvil import FLAGS
-from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag
+from foreblock.cli.anvil.flag_table import FORKS, IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings import DevSettings
 from foreblock.settings.declare import flat
@@ -73,7 +73,7 @@ def table(checkout: Path) -> list[tuple[list[str], str]]:
 
 
 def test_docs_have_each_flag_as_it_is(checkout: Path) -> None:
-    said = dict.fromkeys(TAKEN, "taken")
+    said = dict.fromkeys((*TAKEN, *FORKS), "taken")
     said |= dict.fromkeys(IGNORED, "without effect")
     said |= dict.fromkeys(NOT_TO_BE_HAD, "refused")
     assert table(checkout) == [(names_of(flag), said[flag]) for flag in FLAGS]

@@ -32,6 +32,8 @@ DEADLINE = 2 * 10**9
 class Source:
     """Counts calls, and the threads they come from."""
 
+    fork = None
+
     def __init__(self) -> None:
         self.due = NEVER
         self.ticks = 0

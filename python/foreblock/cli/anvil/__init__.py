@@ -15,7 +15,14 @@ from typing import Any, Final
 import click
 
 from foreblock.cli import dev
-from foreblock.cli.anvil.flag_table import IGNORED, NOT_TO_BE_HAD, TAKEN, AnvilFlag, Settings
+from foreblock.cli.anvil.flag_table import (
+    FORKS,
+    IGNORED,
+    NOT_TO_BE_HAD,
+    TAKEN,
+    AnvilFlag,
+    Settings,
+)
 from foreblock.cli.anvil.output import (
     GAS_PRICE,
     STATE_SECONDS,
@@ -33,8 +40,9 @@ from foreblock.server.sockets import is_loopback_host
 from foreblock.service import launch
 from foreblock.settings import DevSettings
 from foreblock.settings.declare import Declared, declared
+from foreblock.types import decode_header
 
-FLAGS: Final = (*TAKEN, *IGNORED, *NOT_TO_BE_HAD)
+FLAGS: Final = (*TAKEN, *FORKS, *IGNORED, *NOT_TO_BE_HAD)
 
 # Defaults of anvil that differ from those of `foreblock dev`.
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -159,10 +167,10 @@ def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, cl
 
 
 def _serve(settings: DevSettings, flags: Flags) -> bool:
-    with dev.networks(settings) as served:
+    with dev.networks(settings, keeps_id="chain_id" in flags) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
-            say = partial(_print_started, settings, first, flags)
+            say = partial(_print_started, first, flags)
             return dev.run(settings, served, say)
 
 
@@ -251,17 +259,19 @@ def _state_file(flags: Flags, store: str) -> StateFile:
 
 
 def _print_started(
-    settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.StartedService
+    first: launch.ServedNetwork, flags: Flags, started: launch.StartedService
 ) -> None:
     """Print anvil's output; programs wait for its last line."""
     assert first.network.dev is not None, "it is a dev chain"
-    begun = first.network.dev.timestamp or first.network.began
+    chain, fork = first.network.dev, first.network.fork
+    began = first.network.began if fork is None else decode_header(fork.header).timestamp
+    begun = chain.timestamp or began
     if "config_out" in flags:
         price = flags.get("gas_price", GAS_PRICE)
-        text = config_text(settings.chain, begun, flags.get("gas_limit"), price)
+        text = config_text(chain, begun, flags.get("gas_limit"), price)
         Path(flags["config_out"]).write_text(text, "utf-8")
     if "quiet" not in flags:
-        click.echo(banner(settings.chain, begun))
+        click.echo(banner(chain, begun, fork))
         for feed in filter(None, started.feeds):
             click.echo(f"Flashblocks at ws://{feed}/ws")
         click.echo(f"Listening on {', '.join(started.addresses)}")

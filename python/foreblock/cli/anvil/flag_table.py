@@ -19,6 +19,7 @@ Settings = dict[str, str]
 CHAIN: Final = "Chain"
 ACCOUNTS: Final = "Accounts"
 MINING: Final = "Blocks"
+FORKING: Final = "Fork"
 SERVER: Final = "Server"
 STATE: Final = "State"
 OUTPUT: Final = "Output"
@@ -64,6 +65,15 @@ def _fork(name: str) -> Settings:
 
 def _network(name: str) -> Settings:
     return {"rules": "optimism" if name == "optimism" else "ethereum"}
+
+
+def _seconds(setting: str) -> Callable[[str], Settings]:
+    """A time in milliseconds, as settings have it; the error names the setting."""
+
+    def settings(text: str) -> Settings:
+        return {setting: f"{int(text) / 1000}" if text.isdecimal() else text}
+
+    return settings
 
 
 def _block_time(text: str) -> Settings:
@@ -276,7 +286,7 @@ TAKEN: Final = (
 
 # --- Ignored and refused -------------------------------------------------------------------
 
-NO_FORKING: Final = "forking a chain is not supported yet"
+NO_TRANSACTION_FORK: Final = "forking within a block is not supported yet"
 
 
 def _flag(section: str, why: str, *names: str, **more: Any) -> AnvilFlag:  # noqa: ANN401
@@ -318,18 +328,86 @@ IGNORED: Final = (
 )
 
 
+# --- Forks ---------------------------------------------------------------------------------
+
+FORKS: Final = (
+    AnvilFlag(
+        ("-f", "--fork-url"),
+        "Endpoint of a chain to fork; several are used in their order.",
+        FORKING,
+        "URL",
+        _as("fork_url"),
+        ("--rpc-url",),
+        repeats=True,
+    ),
+    AnvilFlag(
+        ("--fork-block-number",),
+        "Block to fork at; -N is N blocks below the latest.  [default: latest]",
+        FORKING,
+        "BLOCK",
+        _as("fork_block_number"),
+    ),
+    AnvilFlag(
+        ("--fork-chain-id",),
+        "Chain id that the endpoints must have.",
+        FORKING,
+        "ID",
+        _as("fork_chain_id"),
+    ),
+    AnvilFlag(
+        ("--fork-header",),
+        "Header of requests to the endpoints, as in 'Name: value'.",
+        FORKING,
+        "HEADER",
+        _as("fork_header"),
+        repeats=True,
+    ),
+    AnvilFlag(
+        ("--timeout",),
+        "Longest wait for the endpoints, in milliseconds.  [default: 45000]",
+        FORKING,
+        "MS",
+        _seconds("fork_timeout"),
+    ),
+    AnvilFlag(
+        ("--retries",),
+        "Tries after the first, if no endpoint responds.  [default: 5]",
+        FORKING,
+        "N",
+        _as("fork_retries"),
+    ),
+    AnvilFlag(
+        ("--fork-retry-backoff",),
+        "Wait between two tries, in milliseconds.  [default: 1000]",
+        FORKING,
+        "MS",
+        _seconds("fork_retry_backoff"),
+    ),
+    AnvilFlag(
+        ("--compute-units-per-second",),
+        "Units to spend at each endpoint.  [default: 330]",
+        FORKING,
+        "N",
+        _as("fork_units"),
+    ),
+    AnvilFlag(
+        ("--no-rate-limit",),
+        "Spend any number of units.",
+        FORKING,
+        gives=_always(fork_rate_limit="false"),
+        aliases=("--no-rpc-rate-limit",),
+    ),
+    AnvilFlag(
+        ("--no-storage-caching",),
+        "Keep no fetched state on disk for other forks of the block.",
+        FORKING,
+        gives=_always(fork_cache="false"),
+    ),
+)
+
+
 NOT_TO_BE_HAD: Final = (
-    _refused(NO_FORKING, "-f", "--fork-url", metavar="URL", aliases=("--rpc-url",), repeats=True),
-    _refused(NO_FORKING, "--fork-block-number", metavar="BLOCK"),
-    _refused(NO_FORKING, "--fork-transaction-hash", metavar="HASH"),
-    _refused(NO_FORKING, "--fork-chain-id", metavar="ID"),
-    _refused(NO_FORKING, "--fork-header", metavar="HEADER", repeats=True),
-    _refused(NO_FORKING, "--fork-retry-backoff", metavar="N"),
-    _refused(NO_FORKING, "--compute-units-per-second", metavar="N"),
-    _refused(NO_FORKING, "--no-rate-limit", aliases=("--no-rpc-rate-limit",)),
-    _refused(NO_FORKING, "--no-storage-caching"),
-    _refused(NO_FORKING, "--retries", metavar="N"),
-    _refused(NO_FORKING, "--timeout", metavar="MS"),
+    _refused(NO_TRANSACTION_FORK, "--fork-transaction-hash", metavar="HASH"),
     _refused(
         "IPC is not supported; HTTP and WebSocket share one address",
         "--ipc",

@@ -17,27 +17,30 @@ import structlog
 from foreblock.errors import StateNotWritten
 from foreblock.ledger.rules.transaction_rules import checksum_address
 from foreblock.primitives import format_data
+from foreblock.secret_urls import redact_urls
 from foreblock.sequencer.mnemonic import DevAccount, dev_accounts
-from foreblock.settings import ChainSettings
+from foreblock.settings import ChainSettings, ForkPoint
+from foreblock.types import Header, decode_header
 
 LINE: Final = "=================="
 GENESIS_NUMBER: Final = 0
 GAS_PRICE: Final = "1875000000"  # anvil's first
 
 
-def banner(chain: ChainSettings, begun: int) -> str:
-    """Accounts, keys and facts of the chain, whose block 0 has the time `begun`."""
+def banner(chain: ChainSettings, begun: int, fork: ForkPoint | None = None) -> str:
+    """Accounts, keys and facts of the chain, whose first block has the time `begun`."""
     accounts = _accounts(chain)
     parts = [
         "foreblock dev, like anvil\n",
         _part("Available Accounts", _numbered(_with_balance(each, chain) for each in accounts)),
         _part("Private Keys", _numbered(format_data(each.secret) for each in accounts)),
         _wallet(chain),
+        *([] if fork is None else [_fork(chain, fork)]),
         _part("Chain ID", str(chain.chain_id)),
         _part("Base Fee", str(chain.base_fee)),
         _part("Gas Limit", str(chain.gas_limit)),
         _part("Genesis Timestamp", str(begun)),
-        _part("Genesis Number", str(GENESIS_NUMBER)),
+        _part("Genesis Number", str(GENESIS_NUMBER if fork is None else _header(fork).number)),
     ]
     return "\n".join(parts)
 
@@ -46,6 +49,19 @@ def _wallet(chain: ChainSettings) -> str:
     return (
         f"Wallet\n{LINE}\nMnemonic:          {chain.mnemonic}\nDerivation path:   {_path(chain)}\n"
     )
+
+
+def _fork(chain: ChainSettings, fork: ForkPoint) -> str:
+    header, trust = _header(fork), "proven" if fork.proven else "trusted: no proofs"
+    return (
+        f"Fork\n{LINE}\nEndpoint:       {', '.join(map(redact_urls, chain.forking.url))}\n"
+        f"Block number:   {header.number}\nBlock hash:     {format_data(header.hash)}\n"
+        f"Chain ID:       {fork.chain_id}\nState:          {trust}\n"
+    )
+
+
+def _header(fork: ForkPoint) -> Header:
+    return decode_header(fork.header)
 
 
 def config_text(

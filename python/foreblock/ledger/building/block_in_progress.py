@@ -10,11 +10,12 @@ index shows its state root, since nothing else in its header would tell it from 
 Roots of lists grow with the block. The state root is computed behind the head, by
 `parent_state`; only the storage root of the message passer has to be known at once, and only
 when it changed. A block holds a view of the store until it is closed. After an exception
-other than `InvalidTransaction` and `OverBudget` it must be discarded.
+other than `InvalidTransaction` and `OverBudget` it must be discarded. On a fork of another chain
+each step fetches the state that it misses; if that fails it changes nothing.
 """
 
-from collections.abc import Sequence
-from typing import Final, Self
+from collections.abc import Callable, Sequence
+from typing import Final, Self, TypeVar
 
 from msgspec import Struct, field
 
@@ -27,6 +28,7 @@ from foreblock._engine import (
     Overlay,
     Transaction,
 )
+from foreblock.errors import StateMissing
 from foreblock.ledger.building.closed_index import (
     BlockEnd,
     ClosedIndex,
@@ -44,6 +46,8 @@ from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, FlashblockId, StateEdit
+
+T = TypeVar("T")
 
 
 class StoredIndices(Struct, frozen=True):
@@ -79,6 +83,7 @@ class BlockInProgress:
         self.roots: Final = parent_state.roots
         self.rules: Final = profile.rules(base.block_number, base.timestamp, merged=True)
         self._parent_state: Final = parent_state
+        self._finder: Final = parent_state.finder
         self._overlay: Final = parent_state.overlay
         excess = excess_blob_gas_after(parent, base.timestamp, profile, self.rules)
         self.empty: Final = header_of(base, self.rules, excess)  # while nothing is in it
@@ -91,6 +96,7 @@ class BlockInProgress:
                 profile,
                 base.block_number,
                 is_idle=parent_state.is_idle,
+                may_lack=parent_state.finder is not None,
             )
             if has_requests(self.rules)
             else None
@@ -127,7 +133,9 @@ class BlockInProgress:
         block = cls(parent_state, base, payload_id)
         block._check(chosen=chosen)
         parent_rules = parent_state.parent_rules
-        start_block(block._overlay, block._env, block.empty, block.rules, parent_rules)
+        block._found(
+            lambda: start_block(block._overlay, block._env, block.empty, block.rules, parent_rules)
+        )
         if parent_rules.includes(OptimismFork.ISTHMUS):
             block._withdrawals_root = parent_state.parent.withdrawals_root
         elif block.rules.includes(OptimismFork.ISTHMUS):
@@ -230,7 +238,16 @@ class BlockInProgress:
         be discarded.
         """
         self.reopen()
-        self._execution.run(transactions, allowance, unsigned=self.takes_unsigned)
+        while True:
+            try:
+                self._execution.run(transactions, allowance, unsigned=self.takes_unsigned)
+            except StateMissing as missing:
+                if self._finder is None:
+                    raise
+                decoded = [each for each in transactions if isinstance(each, Transaction)]
+                self._finder.find(missing.misses, decoded)
+            else:
+                return
 
     def unknown(self, transactions: Sequence[Transaction], allowance: Allowance) -> MissingKeys:
         """The state that the next transactions read and that is not known here; nothing is changed.
@@ -266,7 +283,10 @@ class BlockInProgress:
         An account that there is not, and of which nothing is set but zeros, is not made.
         """
         self.reopen()
-        exists = self._overlay.account(edit.address) is not None
+        exists = self.account(edit.address) is not None
+        if self._finder is not None:
+            for slot, _ in edit.storage:
+                self.storage(edit.address, slot)  # what it was is known before it changes
         if exists or edit.balance or edit.nonce or edit.code or edit.storage:
             self._overlay.set(
                 edit.address,
@@ -279,11 +299,21 @@ class BlockInProgress:
 
     def account(self, address: bytes) -> Account | None:
         """An account after the last transaction that ran."""
-        return self._overlay.account(address)
+        return self._found(lambda: self._overlay.account(address))
 
     def storage(self, address: bytes, slot: int) -> int:
         """A slot after the last transaction that ran."""
-        return self._overlay.storage(address, slot)
+        return self._found(lambda: self._overlay.storage(address, slot))
+
+    def _found(self, work: Callable[[], T]) -> T:
+        """Do work that changes nothing if it misses state; on a fork, that is fetched."""
+        while True:
+            try:
+                return work()
+            except StateMissing as missing:
+                if self._finder is None:
+                    raise
+                self._finder.find(missing.misses)
 
     def close_index(
         self,
@@ -300,11 +330,12 @@ class BlockInProgress:
         """
         place = self.count - self.open_count  # of the first transaction in the index
         transactions, senders, receipts, hashes = self._execution.take()
-        if self._end is not None:
-            self._end.take_back()
+        if (end := self._end) is not None:
+            end.take_back()
             if self._execution.log_count > self._open.before.logs:
-                self._end.keep(receipts)
-            self._requests_hash = self._end.do(has_run=bool(transactions or self._open.edits))
+                end.keep(receipts)
+            has_run = bool(transactions or self._open.edits)
+            self._requests_hash = self._found(lambda: end.do(has_run=has_run))
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS):
@@ -375,6 +406,7 @@ class BlockInProgress:
             proven=sealed.hash == parent_hash,
             stacked=self.stacked + 1,
             is_idle=self._end is not None and self._end.is_idle,
+            finder=self._finder,
         )
 
     def close(self) -> None:
@@ -384,7 +416,7 @@ class BlockInProgress:
         """The state root in the header of the index being closed: that of state edits, or none."""
         if self._open.edits:
             self._knows_root = True
-            return self.roots.root()
+            return self.roots.root_with(self._open.edits)
         if has_run or self.header is None:
             return ZERO_HASH
         return self.header.state_root  # nothing happened since

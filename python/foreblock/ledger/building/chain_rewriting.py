@@ -28,8 +28,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import base_of, diff_of
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import ParentState, last_index, on_sealed
-from foreblock.ledger.building.resume_block import resume
+from foreblock.ledger.building.parent_state import ParentState, last_index
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row
 from foreblock.ledger.storage.dev_rows import (
@@ -90,7 +89,7 @@ class BlockRun:
         run.builder.give_up(abandoned.number, abandoned.partials, "its parent was abandoned")
         run.builder.rewind(fork, built_here=True, findable=findable)
         run._abandoned.append(abandoned)
-        run._parent_state = on_sealed(writer.store, writer.profile, fork)
+        run._parent_state = writer.on_sealed(fork)
         run._keeps_nodes = False
         run.latest = run._parent_state.parent
         return run
@@ -239,7 +238,7 @@ def take_back(
         builder.batch.pending(partials[-1])
         writer.take_back(builder, place.latest, place.empty_tail(received_at_ns))
     abandoned.close()
-    block = resume(writer.store, writer.profile, partials[-1])
+    block = writer.resume(partials[-1])
     writer.current = block
     return block
 

@@ -22,8 +22,13 @@ from foreblock.clock import SECOND_NS, Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.parent_state import on_partial, on_sealed
-from foreblock.ledger.building.resume_block import resume_pending
+from foreblock.ledger.building.parent_state import (
+    ParentState,
+    StateFinder,
+    on_partial,
+    on_sealed,
+)
+from foreblock.ledger.building.resume_block import resume, resume_pending
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.abandoned_blocks import (
     AbandonedBlocks,
@@ -71,18 +76,21 @@ class LedgerWriter:
         metrics: NetworkMetrics | None = None,
         commits: Commits = TO_STORE,
         learned: FetchedState | None = None,
+        finder: StateFinder | None = None,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
         With `chooses_bases`, blocks may begin with any base fee and gas limit. What is `learned`
         of a base that is known in part goes along with every commit: a value must be stored
-        before, or with, the first block that changes it.
+        before, or with, the first block that changes it. Blocks that miss some of it wait for the
+        `finder`.
         """
         self.store: Final = store
         self.metrics: Final = metrics or NetworkMetrics.private()
         self._clock: Final = clock
         self._commits: Final = commits
         self._learned: Final = learned
+        self._finder: Final = finder
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
         self._prune_heights: Final = prune_heights
@@ -107,6 +115,8 @@ class LedgerWriter:
             # How long a pending block counts as fresh.
             self.lifetime_ns = fresh_for_ns(self.profile.block_time)
             self._heads: Heads = view.heads
+            # The block with which the chain begins here.
+            self.first: Final = 0 if view.heads.base.is_complete else view.heads.base.number
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
             self._upkeep: Final = Upkeep(store)
@@ -122,12 +132,20 @@ class LedgerWriter:
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; None if there is none."""
         self.close()
-        self.current = resume_pending(self.store, self.profile)
+        self.current = resume_pending(self.store, self.profile, self._finder)
         return self.current
+
+    def resume(self, partial: int) -> BlockInProgress:
+        """A block after this partial, which is live."""
+        return resume(self.store, self.profile, partial, self._finder)
+
+    def on_sealed(self, number: int) -> ParentState:
+        """The state of a sealed block: `UnknownBlock`, `PrunedState`."""
+        return on_sealed(self.store, self.profile, number, self._finder)
 
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""
-        parent_state = on_sealed(self.store, self.profile, self.latest.number)
+        parent_state = self.on_sealed(self.latest.number)
         return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
@@ -145,7 +163,9 @@ class LedgerWriter:
         """
         place = FlashblockId(sealed.number, block.index - 1)
         partial = block.partials[-1]
-        parent_state = on_partial(self.store, self.profile, place, partial, sealed)
+        parent_state = on_partial(
+            self.store, self.profile, place, partial, sealed, finder=self._finder
+        )
         return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
 
     def extend(self, block: BlockInProgress, *, quietly: bool = False) -> Flashblock:
@@ -265,8 +285,8 @@ class LedgerWriter:
 
     def name_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head come down with the latest."""
-        builder.batch.safe(max(latest - self._distances.safe, 0))
-        builder.batch.finalized(max(latest - self._distances.finalized, 0))
+        builder.batch.safe(max(latest - self._distances.safe, self.first))
+        builder.batch.finalized(max(latest - self._distances.finalized, self.first))
 
     def forget_prunable(self) -> None:
         """Search again for rows to prune: the chain is about to end lower."""
@@ -275,8 +295,9 @@ class LedgerWriter:
     def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head of a chain that is built here follow the latest."""
         heads = self._heads
-        builder.batch.safe(_behind(latest, self._distances.safe, heads.safe))
-        builder.batch.finalized(_behind(latest, self._distances.finalized, heads.finalized))
+        safe, final = latest - self._distances.safe, latest - self._distances.finalized
+        builder.batch.safe(_not_below(self.first, safe, heads.safe))
+        builder.batch.finalized(_not_below(self.first, final, heads.finalized))
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
         """Make these sealed blocks the safe and the final one, those that are known."""
@@ -392,6 +413,6 @@ class LedgerWriter:
             self.metrics.dropped.add(builder.dropped)
 
 
-def _behind(latest: int, distance: int, now: tuple[int, bytes] | None) -> int:
-    """The block at this distance, unless the head is above it already."""
-    return max(latest - distance, 0 if now is None else now[0])
+def _not_below(first: int, wanted: int, now: tuple[int, bytes] | None) -> int:
+    """The wanted block, unless the head is above it already, or the chain begins above it."""
+    return max(wanted, first if now is None else now[0])

@@ -15,22 +15,36 @@ back from its rows: then the store makes the nodes again by itself. When the nex
 the memory of this one, the trie continues with it.
 
 If the base of the store is known in part, there is no trie: `NamedRoots` computes nothing, and
-blocks are sealed by name, with the roots that their headers announce.
+blocks are sealed by name, with the roots that their headers announce. On a fork of another chain
+nobody announces any: headers have zeros (`ForkedRoots`), and missing state is fetched while a block
+waits for it (`StateFinder`).
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial as bound
 from typing import Protocol
 
 from msgspec import Struct
 
-from foreblock._engine import Changes, Header, NodeWrites, Overlay, StateTrie, Store, View
+from foreblock._engine import (
+    Changes,
+    Header,
+    MissingKeys,
+    NodeWrites,
+    Overlay,
+    StateTrie,
+    Store,
+    Transaction,
+    View,
+    keccak256,
+)
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header, rules_of
+from foreblock.ledger.storage.dev_rows import encode_edits
 from foreblock.ledger.storage.partials import last_index_of
-from foreblock.types import FlashblockId
+from foreblock.types import FlashblockId, StateEdit
 
 OpenTrie = Callable[[], StateTrie]
 
@@ -106,6 +120,10 @@ class StateRoots:
         """The root after all that was taken in."""
         self.catch_up()
         return self._trie_after(len(self._changes)).root()
+
+    def root_with(self, edits: Sequence[StateEdit]) -> bytes:  # noqa: ARG002, the trie has them
+        """The root after all that was taken in, of which these state edits are the last."""
+        return self.root()
 
     def storage_root(self, address: bytes) -> bytes | None:
         """The root of one account's storage after all that was taken in; none if not known."""
@@ -183,6 +201,36 @@ class NamedRoots(StateRoots):
         """Go on without a trie."""
 
 
+class ForkedRoots(NamedRoots):
+    """The roots of a local block on a forked chain, which nobody can compute: headers have zeros.
+
+    State edits have a digest instead, by which the block has another hash than before them.
+    """
+
+    def add(self, partial: int, header: Header) -> None:
+        """Note that the block ends with this header if this is its last partial."""
+        self.add_known(partial, header)
+
+    def root_with(self, edits: Sequence[StateEdit]) -> bytes:
+        """A digest of the edits and of what was before them."""
+        before = b"" if self.last is None else self.last.header.hash
+        return keccak256(before + encode_edits(edits))
+
+    def following(self) -> "ForkedRoots":
+        """The roots of the next block."""
+        return ForkedRoots()
+
+
+class StateFinder(Protocol):
+    """Makes missing state known, while its caller waits."""
+
+    def find(self, missing: MissingKeys, transactions: Sequence[Transaction] = ()) -> None:
+        """Fetch these keys, which the run of these transactions has missed.
+
+        Raises `EndpointError` if some are not found.
+        """
+
+
 def _no_trie() -> StateTrie:
     raise AssertionError("roots of a state that is known in part are not computed")
 
@@ -208,9 +256,12 @@ class ParentState(Struct, frozen=True):
     proven: bool = True
     stacked: int = 0  # blocks that the view has seen built upon it
     is_idle: bool = False  # nothing waits at its end (`BlockEnd`)
+    finder: StateFinder | None = None  # of state that is missing, on a fork of another chain
 
 
-def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:
+def on_sealed(
+    store: Store, profile: ChainProfile, number: int, finder: StateFinder | None = None
+) -> ParentState:
     """The state of a sealed block: `UnknownBlock`, `PrunedState`."""
     view = store.view()
     parent, total_difficulty = read_header(view, number)
@@ -227,11 +278,12 @@ def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:
         previous=last_index(view, number),
         view=view,
         overlay=state.overlay(remember=True),
-        roots=roots_above(view, open_trie),
+        roots=roots_above(view, open_trie, finder=finder),
+        finder=finder,
     )
 
 
-def on_partial(
+def on_partial(  # noqa: PLR0913, keywords
     store: Store,
     profile: ChainProfile,
     place: FlashblockId,
@@ -240,6 +292,7 @@ def on_partial(
     *,
     parent_hash: bytes | None = None,
     open_trie: OpenTrie | None = None,
+    finder: StateFinder | None = None,
 ) -> ParentState:
     """The state of a stored partial at that place, which has or will have that header.
 
@@ -257,14 +310,19 @@ def on_partial(
         previous=place,
         view=view,
         overlay=overlay,
-        roots=roots_above(view, open_trie or state.trie),
+        roots=roots_above(view, open_trie or state.trie, finder=finder),
         proven=sealed.hash == parent_hash,
+        finder=finder,
     )
 
 
-def roots_above(view: View, open_trie: OpenTrie, *, whole: bool = True) -> StateRoots:
+def roots_above(
+    view: View, open_trie: OpenTrie, *, whole: bool = True, finder: StateFinder | None = None
+) -> StateRoots:
     """The roots of what follows, computed by this trie where the base of the store is complete."""
-    return StateRoots(open_trie, whole=whole) if view.heads.base.is_complete else NamedRoots()
+    if view.heads.base.is_complete:
+        return StateRoots(open_trie, whole=whole)
+    return NamedRoots() if finder is None else ForkedRoots()
 
 
 def last_index(view: View, block: int) -> FlashblockId | None:

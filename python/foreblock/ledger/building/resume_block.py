@@ -19,6 +19,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress, StoredI
 from foreblock.ledger.building.parent_state import (
     ParentState,
     SealsAs,
+    StateFinder,
     StateRoots,
     last_index,
     roots_above,
@@ -32,7 +33,9 @@ from foreblock.ledger.storage.partials import empty_tail_of
 from foreblock.ledger.storage.rows import decode_items
 
 
-def resume_pending(store: Store, profile: ChainProfile) -> BlockInProgress | None:
+def resume_pending(
+    store: Store, profile: ChainProfile, finder: StateFinder | None = None
+) -> BlockInProgress | None:
     """The pending block, if it stands on the latest."""
     with store.view() as view:
         heads = view.heads
@@ -41,20 +44,24 @@ def resume_pending(store: Store, profile: ChainProfile) -> BlockInProgress | Non
         return None
     if partial.status != "live" or partial.block != heads.latest[0] + 1:
         return None
-    return resume(store, profile, heads.pending)
+    return resume(store, profile, heads.pending, finder)
 
 
-def resume(store: Store, profile: ChainProfile, partial: int) -> BlockInProgress:
+def resume(
+    store: Store, profile: ChainProfile, partial: int, finder: StateFinder | None = None
+) -> BlockInProgress:
     """A block after this partial, which is live."""
     view = store.view()
     try:
-        return _read_block(view, profile, partial)
+        return _read_block(view, profile, partial, finder)
     except BaseException:
         view.close()
         raise
 
 
-def _read_block(view: View, profile: ChainProfile, partial: int) -> BlockInProgress:
+def _read_block(
+    view: View, profile: ChainProfile, partial: int, finder: StateFinder | None
+) -> BlockInProgress:
     """A block after this partial; it owns the view."""
     found = view.partial(partial)
     assert found is not None, "the caller knows the partial"
@@ -68,8 +75,9 @@ def _read_block(view: View, profile: ChainProfile, partial: int) -> BlockInProgr
         previous=last_index(view, parent.number),
         view=view,
         overlay=state.overlay(remember=True),
-        roots=_roots(view, roots_above(view, state.trie, whole=False), stored),
+        roots=_roots(view, roots_above(view, state.trie, whole=False, finder=finder), stored),
         proven=proven,
+        finder=finder,
     )
     return BlockInProgress.resume(parent_state, stored)
 

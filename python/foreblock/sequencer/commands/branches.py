@@ -27,8 +27,8 @@ def revert(command: Revert, sequencer: Sequencer) -> bool:
 
 @executes(Reset)
 def reset(_: Reset, sequencer: Sequencer) -> None:
-    """Begin the chain again on its genesis, as another instance, with an empty pool."""
-    _check_kept(sequencer, 0)
+    """Begin the chain again on its first block, as another instance, with an empty pool."""
+    _check_kept(sequencer, sequencer.builder.writer.first)
     sequencer.rewriter.reset(secrets.token_bytes(32))
     sequencer.run_immediate()
 

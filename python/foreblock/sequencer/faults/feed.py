@@ -14,8 +14,7 @@ from foreblock.clock import SECOND_NS, Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.building.resume_block import resume, transactions_in
+from foreblock.ledger.building.resume_block import transactions_in
 from foreblock.sequencer.attributes import stray_deposit
 from foreblock.sequencer.faults.plan import FaultKind, Faults
 from foreblock.types import Flashblock, Transaction
@@ -221,16 +220,15 @@ def _instead_of_last(
     transactions: list[Transaction],
 ) -> Flashblock:
     """The last index after these partials, with these transactions."""
-    store, profile = writer.store, writer.profile
     if before:
-        other = resume(store, profile, before[-1])
+        other = writer.resume(before[-1])
     else:
-        parent_state = on_sealed(store, profile, block.number - 1)
+        parent_state = writer.on_sealed(block.number - 1)
         chosen = writer.chooses_bases
         other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
     try:
         other.index = block.index - 1
         other.run(transactions)
-        return other.close_index(CommitBuilder(store).next).flashblock()
+        return other.close_index(CommitBuilder(writer.store).next).flashblock()
     finally:
         other.close()

@@ -1,0 +1,75 @@
+"""A fork of another chain in the process: its state and its history, fetched while a request waits.
+
+The requests are made on the thread of the fork, so the loop of a request has nothing to wait for.
+"""
+
+import time
+from collections.abc import Awaitable
+from functools import partial
+from typing import Any, Final
+
+from msgspec import Raw
+
+from foreblock.bus.messages import CallUpstream, GetState
+from foreblock.clock import SECOND_NS, SystemClock
+from foreblock.dev_chain.driven_loop import finish
+from foreblock.errors import ErrorAnswer, NoUpstream, StateMissing
+from foreblock.follow.pre_anchor import VerifiedHistory
+from foreblock.follow.prediction import PredictedCalls, call_hints, predicted_keys
+from foreblock.follow.worker_state import FetchBudget, WorkerState
+from foreblock.fork.forked_chain import Fork
+from foreblock.fork.history import ForkedHistory, block_of, reading_settings
+from foreblock.ledger.reading.view import Ledger
+from foreblock.methods.table import MethodFunction
+from foreblock.rpc.fetching_dispatcher import Missed
+
+
+class LocalFork:
+    """Reads of one chain beyond its store."""
+
+    def __init__(self, fork: Fork, ledger: Ledger) -> None:
+        self._fork: Final = fork
+        settings = reading_settings(fork.settings)
+        self.state: Final = WorkerState(
+            ledger,
+            settings,
+            self._find,
+            hint=partial(call_hints, self._ask, block=block_of(fork.header)),
+            ask_upstream=self._ask,
+            predict=partial(predicted_keys, PredictedCalls(ledger)),
+            shared=fork.learned,
+        )
+        self._blocks: Final = VerifiedHistory(
+            ledger, self.state, self._ask, believes=True, only_below=True
+        )
+        self._passed: Final = ForkedHistory(self._pass_on)
+
+    def add(self, methods: dict[str, MethodFunction]) -> None:
+        """Make methods of this table reach below the fork."""
+        self._blocks.add(methods)
+        self._passed.add(methods)
+
+    def fetch(self, budget: FetchBudget, method: str, params: bytes, why: StateMissing) -> None:
+        """Fetch what a request has missed. Raises `ForeblockError`."""
+        _wait(budget.fetch([Missed(method, Raw(params), why)]))
+
+    async def _find(self, epoch: int, keys: bytes, seconds: float) -> bytes:
+        return self._fork.state.answer(GetState(epoch, keys), _deadline_ns(seconds)).result()
+
+    async def _ask(self, method: str, params: bytes) -> bytes:
+        try:
+            return await self._pass_on(method, params)
+        except ErrorAnswer as error:
+            raise NoUpstream(str(error), 1) from None
+
+    async def _pass_on(self, method: str, params: bytes) -> bytes:
+        return self._fork.state.answer(CallUpstream(method, params)).result()
+
+
+def _deadline_ns(seconds: float) -> int:
+    return SystemClock().monotonic_ns() + int(seconds * SECOND_NS)
+
+
+def _wait(work: Awaitable[Any]) -> None:
+    """Wait for work whose pauses are of real time."""
+    finish(work, SystemClock(), lambda nanoseconds: time.sleep(nanoseconds / SECOND_NS))

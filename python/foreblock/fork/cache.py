@@ -1,0 +1,157 @@
+"""Fetched state on disk: a file for each block that was forked, which all forks of it share.
+
+A file is a sequence of frames: their length, a checksum, and values as they are sent to workers.
+Values of a block never change, so frames are only added. A frame that was cut off by a crash is
+removed before the next one is added. Proven and trusted values are in files of their own.
+"""
+
+import fcntl
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from foreblock.errors import BusBroken
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.learned_state import KnownValues, pack_values, unpack_values
+from foreblock.settings import ForkSettings
+from foreblock.types import Header
+
+MAGIC: Final = b"foreblock fork 1\n"
+_FRAME: Final = struct.Struct(">II")  # length, checksum
+PROVEN, TRUSTED = ".proven", ".trusted"
+
+log = structlog.get_logger()
+
+
+class CachedFork(NamedTuple):
+    """A file of the cache."""
+
+    path: Path
+    chain_id: int
+    number: int
+    hash: str  # its first digits
+    proven: bool
+    bytes: int
+    used: float  # the time of the last use
+
+
+class ForkCache:
+    """The file of one fork; with none, nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path: Final = path
+
+    @classmethod
+    def of(
+        cls, settings: ForkSettings, chain_id: int, header: Header, *, proven: bool
+    ) -> "ForkCache":
+        """The file for a block, by the settings."""
+        if not settings.cache:
+            return cls(None)
+        name = f"{header.number}-{header.hash.hex()[:16]}{PROVEN if proven else TRUSTED}"
+        return cls(folder_of(settings.cache_path) / str(chain_id) / name)
+
+    def values(self) -> Iterator[KnownValues]:
+        """All that the file has; a damaged end is left out."""
+        if self._path is None:
+            return
+        try:
+            data = self._path.read_bytes()
+            os.utime(self._path)
+        except OSError:
+            return
+        for frame in _frames(data):
+            try:
+                yield unpack_values(frame)
+            except BusBroken:
+                return
+
+    def put_values(self, found: FetchResult, blocks: Mapping[int, bytes]) -> None:
+        """Add values that were found; a full or read-only disk is only logged."""
+        if self._path is None:
+            return
+        frame = pack_values(found, blocks)
+        try:
+            with _opened(self._path) as file:
+                os.write(file, _FRAME.pack(len(frame), zlib.crc32(frame)) + frame)
+        except OSError as why:
+            log.warning("fork_not_cached", file=str(self._path), why=str(why))
+
+
+def folder_of(path: str = "") -> Path:
+    """The directory of the cache."""
+    if path:
+        return Path(path)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "foreblock" / "forks"
+
+
+def cached_forks(folder: Path) -> list[CachedFork]:
+    """The files in a directory, by chain and block."""
+    found = []
+    for path in folder.glob("*/*-*.*"):
+        number, _, digits = path.stem.partition("-")
+        if path.suffix in {PROVEN, TRUSTED} and path.parent.name.isdecimal() and number.isdecimal():
+            status = path.stat()
+            ids = int(path.parent.name), int(number), digits
+            row = CachedFork(path, *ids, path.suffix == PROVEN, status.st_size, status.st_mtime)
+            found.append(row)
+    return sorted(found, key=lambda each: (each.chain_id, each.number, each.path.name))
+
+
+def _frames(data: bytes) -> Iterator[bytes]:
+    for start, end in _places(data):
+        yield data[start:end]
+
+
+def _places(data: bytes) -> Iterator[tuple[int, int]]:
+    """The places of whole frames."""
+    at = len(MAGIC)
+    if not data.startswith(MAGIC):
+        return
+    while at + _FRAME.size <= len(data):
+        length, checksum = _FRAME.unpack_from(data, at)
+        start, end = at + _FRAME.size, at + _FRAME.size + length
+        if end > len(data) or zlib.crc32(data[start:end]) != checksum:
+            return
+        yield start, end
+        at = end
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The file, open to add a frame at its end, for this process alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = _whole_end(file)
+        os.ftruncate(file, end)
+        os.lseek(file, end, os.SEEK_SET)
+        if end == 0:
+            os.write(file, MAGIC)
+        yield file
+    finally:
+        os.close(file)
+
+
+def _whole_end(file: int) -> int:
+    """Where the last whole frame ends; only the lengths of frames are read."""
+    size, at = os.fstat(file).st_size, len(MAGIC)
+    if os.pread(file, len(MAGIC), 0) != MAGIC:
+        return 0
+    while at < size:
+        head = os.pread(file, _FRAME.size, at)
+        if len(head) < _FRAME.size:
+            break
+        end = at + _FRAME.size + int(_FRAME.unpack(head)[0])
+        if end > size:
+            break
+        at = end
+    return at

@@ -1,0 +1,224 @@
+"""Choose the block to fork at: which chain it is, its header, and whether its state is proven.
+
+What every local block needs is fetched at the block, unless the cache has it: so a block whose
+state is pruned, or is not proven, is known before anything starts.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from foreblock.clock import SystemClock
+from foreblock.errors import BadSetting, EndpointError, NoSuchBlock, NoUpstream, RefusedAnswer
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.fetcher import Fetcher, FetchOptions
+from foreblock.follow.learned_state import KnownValues, pack_known, pack_values
+from foreblock.follow.requests import BlockAt
+from foreblock.fork.cache import ForkCache
+from foreblock.fork.chain_rules import config_of_fork
+from foreblock.fork.fork_upstream import ForkUpstream, open_upstreams
+from foreblock.fork.likely_keys import slots_around
+from foreblock.fork.upstream_thread import UpstreamThread
+from foreblock.ledger.following.missing_state import FEE_VAULTS, L1_SLOTS
+from foreblock.ledger.rules.execution import (
+    BEACON_ROOTS,
+    CONSOLIDATION_REQUESTS,
+    HISTORY_STORAGE,
+    HISTORY_WINDOW,
+    WITHDRAWAL_REQUESTS,
+)
+from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.storage.open_store import profile_in
+from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.primitives import ZERO_ADDRESS, format_data
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.settings import ChainSettings, ForkPoint, ForkSettings
+from foreblock.types import Header
+from foreblock.upstream.block_fetcher import BlockFetcher
+from foreblock.upstream.budget import Purpose
+
+TAGS: Final = ("latest", "safe", "finalized")
+OTHERS_SECONDS: Final = 5.0  # for endpoints after the first that has responded
+_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|[0-9]{1,19}")
+_BELOW: Final = re.compile(r"-[0-9]{1,19}")
+
+
+def choose_fork(chain: ChainSettings, *, keeps_id: bool = False) -> ForkPoint:
+    """The block of the settings; with `keeps_id`, the local chain has the id of the settings.
+
+    Raises `BadSetting`, `EndpointError`.
+    """
+    thread = UpstreamThread()
+    try:
+        return thread.run(_choose(chain, keeps_id=keeps_id))
+    finally:
+        thread.close()
+
+
+async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
+    settings = chain.forking
+    upstreams = open_upstreams(settings, None)
+    try:
+        try:
+            async with asyncio.timeout(settings.timeout):
+                chain_id = await _chain_id(settings, upstreams)
+                header = await _header(settings.block_number, upstreams)
+        except TimeoutError:
+            shown = ", ".join(each.shown for each in upstreams)
+            raise NoUpstream(f"{shown}: nothing in {settings.timeout:g} s", 1) from None
+        config = config_of_fork(chain, chain_id, chain.chain_id if keeps_id else chain_id, header)
+        wanted = needed_at_start(chain, config, header)
+        known = _cached(settings, chain_id, header, wanted)
+        values, proven = known or await _fetched(chain, chain_id, header, upstreams, wanted)
+        abilities = [each.capabilities for each in upstreams]
+    finally:
+        for each in upstreams:
+            each.close()
+    return ForkPoint(
+        chain_id=chain_id,
+        header=header.encode(),
+        config=config,
+        proven=proven,
+        values=values,
+        abilities=tuple(b"" if each is None else msgspec.json.encode(each) for each in abilities),
+    )
+
+
+async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -> int:
+    """The id that the endpoints which respond agree on."""
+    asked = [asyncio.ensure_future(each.chain_id()) for each in upstreams]
+    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(asked, timeout=OTHERS_SECONDS)
+    ids, reasons = {}, []
+    for upstream, answer in zip(upstreams, asked, strict=True):
+        if not answer.done():
+            answer.cancel()
+            reasons.append(f"{upstream.shown}: nothing in {OTHERS_SECONDS:g} s")
+        elif isinstance(refused := answer.exception(), RefusedAnswer):
+            reasons.append(f"{upstream.shown}: {refused}")
+        elif refused is not None:
+            raise refused
+        else:
+            ids[upstream.shown] = answer.result()
+    if not ids:
+        raise NoUpstream("; ".join(reasons), 1)
+    if len(set(ids.values())) > 1:
+        shown = ", ".join(f"{url} has {chain_id}" for url, chain_id in ids.items())
+        raise BadSetting("fork_url", f"the endpoints are of different chains: {shown}")
+    url, chain_id = next(iter(ids.items()))
+    if settings.chain_id not in {0, chain_id}:
+        why = f"{url} has the chain id {chain_id}, not {settings.chain_id}"
+        raise BadSetting("fork_chain_id", why)
+    return chain_id
+
+
+async def _header(name: str, upstreams: Sequence[ForkUpstream]) -> Header:
+    """The header of the block to fork at."""
+    blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
+    if name not in TAGS and not any(form.fullmatch(name) for form in (_HASH, _NUMBER, _BELOW)):
+        why = f"expected {', '.join(TAGS)}, a number or a hash, found {name!r}"
+        raise BadSetting("fork_block_number", why)
+    if _BELOW.fullmatch(name):
+        latest = await blocks.header("latest")
+        name = str(max(latest.number + int(name), 0))
+    if _NUMBER.fullmatch(name):
+        name = hex(int(name, 0))
+    try:
+        return await blocks.header(name)
+    except NoSuchBlock:
+        latest = await blocks.header("latest")
+        shown = int(name, 16) if len(name) < len("0x") + 64 else name
+        why = f"{blocks.shown} has no block {shown}; its latest is {latest.number}"
+        raise BadSetting("fork_block_number", why) from None
+
+
+def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> StateKeys:
+    """What every local block needs, and the development accounts."""
+    made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
+    accounts = {each.address for each in made} | {ZERO_ADDRESS}
+    slots: dict[bytes, frozenset[int]] = {}
+    if profile_in(config).optimism is not None:
+        accounts |= {*FEE_VAULTS, L1_BLOCK}
+        slots[L1_BLOCK] = frozenset(L1_SLOTS)
+    elif header.requests_hash is not None:
+        for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
+            slots[contract] = frozenset(range(4))
+    if header.parent_beacon_block_root is not None:
+        ring = slots_around(header.timestamp % HISTORY_WINDOW)
+        slots[BEACON_ROOTS] = ring.union(each + HISTORY_WINDOW for each in ring)
+    if header.requests_hash is not None:
+        slots[HISTORY_STORAGE] = slots_around(header.number % HISTORY_WINDOW)
+    return StateKeys(frozenset(accounts | slots.keys()), slots, codes_of=frozenset(slots))
+
+
+def _cached(
+    settings: ForkSettings, chain_id: int, header: Header, wanted: StateKeys
+) -> tuple[bytes, bool] | None:
+    """These keys of the cache, and whether they are proven; None if some are not in it."""
+    for proven in (True, False):
+        if settings.proofs == ("off" if proven else "on"):
+            continue
+        known = KnownValues({}, {}, [])
+        for each in ForkCache.of(settings, chain_id, header, proven=proven).values():
+            known = known.also(each)
+        if known.has(wanted):
+            return pack_known(known.part(wanted)), proven
+    return None
+
+
+async def _fetched(
+    chain: ChainSettings,
+    chain_id: int,
+    header: Header,
+    upstreams: Sequence[ForkUpstream],
+    wanted: StateKeys,
+) -> tuple[bytes, bool]:
+    """These keys at the block, and whether they are proven."""
+    settings = chain.forking
+    why: EndpointError | None = None
+    if settings.proofs != "off":
+        try:
+            found = await _fetch(settings, header, upstreams, wanted, proven=True)
+        except EndpointError as refused:
+            why = refused
+        else:
+            return _keep(settings, chain_id, header, found, proven=True), True
+    if settings.proofs == "on":
+        raise BadSetting("fork_proofs", f"no endpoint proves the state of the block: {why}")
+    found = await _fetch(settings, header, upstreams, wanted, proven=False)
+    return _keep(settings, chain_id, header, found, proven=False), False
+
+
+def _keep(
+    settings: ForkSettings, chain_id: int, header: Header, found: FetchResult, *, proven: bool
+) -> bytes:
+    ForkCache.of(settings, chain_id, header, proven=proven).put_values(found, {})
+    return pack_values(found, {})
+
+
+async def _fetch(
+    settings: ForkSettings,
+    header: Header,
+    upstreams: Sequence[ForkUpstream],
+    wanted: StateKeys,
+    *,
+    proven: bool,
+) -> FetchResult:
+    """These keys at the block. Raises `EndpointError` if some are not found."""
+    fetcher = Fetcher(upstreams, SystemClock(), FetchOptions(proven=proven, first_slots=False))
+    at_block = (BlockAt(header.number, header.hash),)
+    shown = f"{upstreams[0].shown}: the state of block {header.number} ({format_data(header.hash)})"
+    try:
+        found = await fetcher.fetch(wanted, at_block, Purpose.FLASHBLOCK, settings.timeout)
+    except NoUpstream as why:
+        raise NoUpstream(f"{shown}: {why.why}", why.retry_after) from None
+    if found.missing(wanted):
+        raise NoUpstream(f"{shown}: a part of it is missing", 1)
+    if proven:
+        for proof in (each for some in found.proofs.values() for each in some):
+            proof.prove(header.state_root)
+    return found

@@ -1,0 +1,145 @@
+"""A fork as the writer of a dev chain uses it: its store, what is learned, and who finds more.
+
+The store begins at the fork block, with the development accounts funded in the state of that block,
+as in anvil. Everything else of that state is as upstreams have it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from foreblock.bus.messages import BusRequest, CallUpstream, GetState
+from foreblock.errors import DifferentGenesis, EndpointError, ForeblockError
+from foreblock.follow.learned_state import learn_values, unpack_values
+from foreblock.fork.cache import ForkCache
+from foreblock.fork.choosing import choose_fork
+from foreblock.fork.forked_state import ForkedState
+from foreblock.ledger.rules.forks import ETHER
+from foreblock.ledger.storage.follow_rows import put_trust
+from foreblock.ledger.storage.open_store import (
+    FIRST_EPOCH,
+    Anchor,
+    FetchedState,
+    Store,
+    begin_at,
+    is_empty,
+)
+from foreblock.ledger.storage.store_watch import SeenCommit
+from foreblock.primitives import format_data
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.settings import ChainSettings, ForkPoint
+from foreblock.settings.networks import Network
+from foreblock.sources.network_store import open_followed_store
+from foreblock.types import Account, Header, MissingKeys, Transaction, decode_header
+
+POINT_FILE: Final = "fork.json"  # in the directory of the store
+PORTION: Final = 256  # frames of the cache that are stored together
+
+
+class Fork:
+    """A fork of one network; `close` it."""
+
+    def __init__(self, network: Network) -> None:
+        """Raises `BadSetting`."""
+        assert network.dev is not None, "a fork is a dev chain"
+        assert network.fork is not None, "its block was chosen"
+        self._network: Final = network
+        self._chain: Final = network.dev
+        self._point: Final = network.fork
+        self.header: Final = decode_header(self._point.header)
+        self.learned: Final = FetchedState(FIRST_EPOCH, nodes=False)
+        self.settings: Final = self._chain.forking
+        self._cache: Final = ForkCache.of(
+            self.settings, self._point.chain_id, self.header, proven=self._point.proven
+        )
+        self.state: Final = ForkedState(
+            self.settings, self._point, self.header, self.learned, self._cache
+        )
+        self._answers: Final[set[asyncio.Task[None]]] = set()
+
+    def open_store(self, seen: SeenCommit | None) -> Store:
+        """The store of the network; an empty one begins at the fork block."""
+        store = open_followed_store(self._network, seen)
+        try:
+            with store.view() as view:
+                is_new, base = is_empty(view), view.heads.base
+            if is_new:
+                begin_at(store, Anchor(self.header), self._point.config)
+                put_trust(store, "proven" if self._point.proven else "trusted")
+                file = Path(self._network.data) / POINT_FILE
+                file.write_bytes(msgspec.json.encode(self._point))
+            else:
+                _check_same(None if base.is_complete else base.hash, self.header)
+            store.set_fallback_state(self.learned)
+            self._learn_known(store)
+        except BaseException:
+            store.close()
+            raise
+        self.state.serve(store)
+        return store
+
+    def find(self, missing: MissingKeys, transactions: Sequence[Transaction] = ()) -> None:
+        """Make state known that a block misses. Raises `EndpointError`."""
+        self.state.find(missing, transactions)
+
+    def answer(self, request: BusRequest) -> None:
+        """Reply to a worker some time later; on its loop."""
+        task = asyncio.get_running_loop().create_task(self._answer(request))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _answer(self, request: BusRequest) -> None:
+        body, deadline_ns = request.call.body, request.call.deadline_ns
+        assert isinstance(body, GetState | CallUpstream), "other calls do not get here"
+        try:
+            data = await asyncio.wrap_future(self.state.answer(body, deadline_ns))
+        except Exception as why:
+            request.fail(why)
+            if not isinstance(why, EndpointError | ForeblockError):
+                raise
+            return
+        request.finish_in_parts(data)
+
+    def close(self) -> None:
+        """End its requests."""
+        self.state.close()
+
+    def _learn_known(self, store: Store) -> None:
+        """Learn the development accounts, then what the cache has."""
+        values, balance = unpack_values(self._point.values), self._chain.balance * ETHER
+        made = dev_accounts(self._chain.mnemonic, self._chain.accounts, self._chain.derivation_path)
+        for address in (each.address for each in made):
+            account = values.accounts[address]
+            nonce = 0 if account is None else account.nonce
+            code_hash = Account(balance=0).code_hash if account is None else account.code_hash
+            self.learned.put_account(
+                address, Account(nonce=nonce, balance=balance, code_hash=code_hash)
+            )
+        learn_values(self.learned, values)
+        store.learn(self.learned)
+        for number, values in enumerate(self._cache.values(), start=1):
+            learn_values(self.learned, values)
+            if number % PORTION == 0:
+                store.learn(self.learned)
+        store.learn(self.learned)
+
+
+def _check_same(found: bytes | None, header: Header) -> None:
+    """Raise `DifferentGenesis` for a store that begins elsewhere."""
+    if found != header.hash:
+        shown = "none" if found is None else format_data(found)
+        raise DifferentGenesis("fork block", shown, format_data(header.hash))
+
+
+def fork_of(chain: ChainSettings, folder: Path, *, keeps_id: bool = False) -> ForkPoint | None:
+    """The block that a network begins on: of its directory, or chosen now; None without a fork.
+
+    Raises `BadSetting`, `EndpointError`.
+    """
+    try:
+        return msgspec.json.decode((folder / POINT_FILE).read_bytes(), type=ForkPoint)
+    except FileNotFoundError:
+        return choose_fork(chain, keeps_id=keeps_id) if chain.forking.url else None

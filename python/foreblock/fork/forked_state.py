@@ -1,0 +1,219 @@
+"""Find missing state of the fork block: fetched, proven or trusted, learned, and kept on disk.
+
+Callers wait on threads of their own, or ask over the bus (`answer`). What is found is of one block
+for good, so no key is requested twice.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from foreblock.bus.messages import BusCall, CallUpstream, GetState
+from foreblock.clock import SECOND_NS, SystemClock
+from foreblock.errors import EndpointError, ErrorAnswer, NoUpstream, StateMissing, UnitsSpent
+from foreblock.follow.fetch_result import FetchResult
+from foreblock.follow.fetcher import Fetcher, FetchOptions
+from foreblock.follow.learned_state import known_values, learn_values
+from foreblock.follow.prediction import call_hints
+from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState, StateFetcher
+from foreblock.follow.worker_requests import WorkerRequests
+from foreblock.follow.worker_state import called_among
+from foreblock.fork.cache import ForkCache
+from foreblock.fork.fork_upstream import open_upstreams
+from foreblock.fork.history import block_of
+from foreblock.fork.likely_keys import likely_with
+from foreblock.fork.upstream_thread import UpstreamThread
+from foreblock.ledger.rules.execution import HISTORY_WINDOW
+from foreblock.ledger.storage.open_store import FetchedState, Store, unknown_in
+from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.primitives import format_data, format_quantity
+from foreblock.rpc.fetching_dispatcher import Missed
+from foreblock.settings import ForkPoint, ForkSettings
+from foreblock.types import Header, MissingKeys, Transaction
+from foreblock.upstream.budget import Purpose
+
+NO_BLOCKS: Final[frozenset[int]] = frozenset()
+
+
+class ForkedState:
+    """The state of one fork; `close` it."""
+
+    def __init__(
+        self,
+        settings: ForkSettings,
+        point: ForkPoint,
+        header: Header,
+        learned: FetchedState,
+        cache: ForkCache,
+    ) -> None:
+        """Values go to `learned`. Raises `BadSetting`."""
+        self._settings: Final = settings
+        self._learned: Final = learned
+        self._cache: Final = cache
+        self._blocks: Final = ExecutedBlocks(
+            learned.epoch,
+            [header],
+            keeps_hashes=header.requests_hash is not None and header.number > HISTORY_WINDOW,
+        )
+        self._store: Store | None = None
+        self._missed: list[bytes] = []  # the transactions of the last miss
+        self._thread: Final = UpstreamThread()
+        try:
+            self._thread.run(self._open(point))
+        except BaseException:
+            self._thread.close()
+            raise
+
+    async def _open(self, point: ForkPoint) -> None:
+        upstreams = open_upstreams(self._settings, point.chain_id, point.abilities)
+        options = FetchOptions(proven=point.proven)
+        self._fetcher = Fetcher(upstreams, SystemClock(), options)
+        self._learner = StateFetcher(self._fetcher, proven=point.proven, behind=0)
+        # Proofs are verified in a state of its own. It knows some keys from the nodes of others,
+        # which the next run of the cache would not.
+        self._learner.begin(FetchedState(self._learned.epoch, nodes=False))
+        self._requests = WorkerRequests(self._fetcher, self, self, _refuse_to_start, SystemClock())
+        self._shown = ", ".join(each.shown for each in upstreams)
+
+    def serve(self, store: Store) -> None:
+        """Find what this store does not know."""
+        self._store = store
+
+    @property
+    def requests(self) -> int:
+        """The number of requests to the upstreams so far."""
+        return sum(each.requests for each in self._fetcher.upstreams)
+
+    def close(self) -> None:
+        """Cancel requests, and end the thread."""
+        self._fetcher.close()
+        self._thread.close()
+
+    # --- For callers that wait -----------------------------------------------------------
+
+    def find(self, missing: MissingKeys, transactions: Sequence[Transaction] = ()) -> None:
+        """Fetch keys that a run has missed. Raises `EndpointError` if some are not found."""
+        needed = StateKeys.of(missing)
+        if not needed:
+            raise NoUpstream("the slots of an account that was deleted here are not kept", 1)
+        self._thread.run(self._find_with_hint(needed, transactions))
+
+    def ask(self, method: str, params: bytes) -> bytes:
+        """The JSON of an upstream's result. Raises `EndpointError`, `ErrorAnswer`."""
+        return self.answer(CallUpstream(method, params)).result()
+
+    def answer(
+        self, body: GetState | CallUpstream, deadline_ns: int | None = None
+    ) -> Future[bytes]:
+        """Begin to answer a call of a worker."""
+        if deadline_ns is None:
+            left_ns = int(self._settings.timeout * SECOND_NS)
+            deadline_ns = SystemClock().monotonic_ns() + left_ns
+        return self._thread.start(self._requests.result(BusCall(0, "", body, deadline_ns)))
+
+    # --- On the thread -------------------------------------------------------------------
+
+    async def find_in_time(
+        self,
+        wanted: StateKeys,
+        executed: Callable[[], ExecutedBlocks],  # noqa: ARG002, always the same block
+        purpose: Purpose,  # noqa: ARG002, all are urgent
+        seconds: float,
+    ) -> ProvenState:
+        """Fetch and learn keys for a worker. Raises `EndpointError`."""
+        return await self._find(wanted, StateKeys(), seconds)
+
+    def executed(self) -> ExecutedBlocks:
+        """The block of the fork."""
+        return self._blocks
+
+    def unknown(self, wanted: StateKeys) -> StateKeys:
+        """Return the keys that are not known yet."""
+        assert self._store is not None, "workers ask when the store is served"
+        return wanted.still_missing(unknown_in(self._store, wanted.accounts, wanted.slots))
+
+    async def store_learned(self) -> None:
+        """Store the known values, for workers."""
+        assert self._store is not None, "workers ask when the store is served"
+        await asyncio.to_thread(self._store.learn, self._learned)
+
+    async def _find_with_hint(self, needed: StateKeys, transactions: Sequence[Transaction]) -> None:
+        """Fetch keys; at the second miss of a transaction also what an upstream says it reads."""
+        seconds = self._settings.timeout
+        finding = self._find(needed, likely_with(needed), seconds)
+        hashes = [each.hash for each in transactions]
+        is_again, self._missed = bool(hashes) and hashes == self._missed, hashes
+        if not is_again:
+            await finding
+            return
+        missed = [Missed("eth_call", call_params(each), _NOTHING) for each in transactions]
+        hint, _ = await asyncio.gather(
+            call_hints(self._ask, missed, block_of(self._blocks.anchor)), finding
+        )
+        likely = replace(self.unknown(hint), codes_of=called_among(hint))
+        if likely:
+            with suppress(EndpointError):  # the run misses them again
+                await self._find(StateKeys(), likely, seconds)
+
+    async def _ask(self, method: str, params: bytes) -> bytes:
+        deadline_ns = SystemClock().monotonic_ns() + int(self._settings.timeout * SECOND_NS)
+        body = CallUpstream(method, params)
+        try:
+            return await self._requests.result(BusCall(0, "", body, deadline_ns))
+        except ErrorAnswer as error:
+            raise NoUpstream(str(error), 1) from None
+
+    async def _find(self, needed: StateKeys, likely: StateKeys, seconds: float) -> ProvenState:
+        """Fetch and learn keys; those that are likely to be needed with the first try."""
+        loop, found, hashes = asyncio.get_running_loop(), FetchResult(), dict[int, bytes]()
+        until = loop.time() + seconds
+        why: EndpointError = NoUpstream("nothing was found", 1)
+        for tries_left in reversed(range(self._settings.retries + 1)):
+            wanted, likely = needed.also(likely), StateKeys()
+            try:
+                more = await self._learner.find(
+                    wanted, self._blocks, Purpose.FLASHBLOCK, until - loop.time()
+                )
+            except (NoUpstream, UnitsSpent) as failure:
+                why = failure
+            else:
+                learn_values(self._learned, known_values(more.found, more.blocks))
+                self._cache.put_values(more.found, more.blocks)
+                found.merge(more.found)
+                hashes |= more.blocks
+                left = found.missing(replace(needed, blocks=NO_BLOCKS))
+                needed = replace(left, blocks=needed.blocks - hashes.keys())
+                if not needed:
+                    return ProvenState(found, hashes)
+                continue
+            pause = self._settings.retry_backoff
+            if not tries_left or loop.time() + pause >= until:
+                break
+            await asyncio.sleep(pause)
+        text = why.why if isinstance(why, NoUpstream) else str(why)
+        raise NoUpstream(f"{self._shown}: {text}", 1)
+
+
+def _refuse_to_start(_: object) -> None:
+    raise AssertionError("the caller of `result` runs it")
+
+
+_NOTHING: Final = StateMissing(MissingKeys())
+
+
+def call_params(transaction: Transaction) -> Raw:
+    """The parameters of a call that does what a transaction does."""
+    call = {
+        "from": format_data(transaction.sender),
+        "value": format_quantity(transaction.value),
+        "data": format_data(transaction.input),
+    }
+    if transaction.to:
+        call["to"] = format_data(transaction.to)
+    return Raw(msgspec.json.encode([call]))

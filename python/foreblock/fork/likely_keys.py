@@ -1,0 +1,26 @@
+"""Keys that are likely to be needed with others, and are fetched with them. No I/O."""
+
+from typing import Final
+
+from foreblock.follow.worker_state import called_among
+from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.ledger.storage.state_keys import StateKeys
+
+AHEAD: Final = 128  # slots of a system contract's ring that are fetched together
+
+
+def likely_with(needed: StateKeys) -> StateKeys:
+    """Keys that are likely to be needed with these: codes, and what later blocks write."""
+    slots = {
+        address: frozenset().union(*map(slots_around, needed.slots[address]))
+        for address in (BEACON_ROOTS, HISTORY_STORAGE)
+        if address in needed.slots
+    }
+    return StateKeys(slots=slots, codes_of=called_among(needed))
+
+
+def slots_around(slot: int) -> frozenset[int]:
+    """The slots around one in the ring of a system contract: those of the next blocks, mostly."""
+    ring, at = divmod(slot, HISTORY_WINDOW)
+    first = ring * HISTORY_WINDOW + at // AHEAD * AHEAD
+    return frozenset(range(first, min(first + AHEAD, (ring + 1) * HISTORY_WINDOW)))

@@ -1,0 +1,46 @@
+"""A thread with a loop for requests to upstreams, whose callers wait on threads of their own."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+
+class UpstreamThread:
+    """A loop in a thread; `close` it."""
+
+    def __init__(self) -> None:
+        self._loop: Final = asyncio.new_event_loop()
+        self._thread: Final = threading.Thread(target=self._run, name="fork", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.close()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin work on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work on the loop, and wait for it; not to be called on it."""
+        return self.start(work).result()
+
+    def close(self) -> None:
+        """Cancel all work, and end the thread."""
+        if self._loop.is_closed():
+            return
+        self.run(_cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+async def _cancel_others() -> None:
+    others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+    for each in others:
+        each.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,226 @@
+"""A fork has the state of its block: what its upstream says, or a full copy of the chain does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock import DevChain
+from foreblock.errors import BadSetting, NoUpstream, RefusedCommand
+from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
+from support.upstreams.relay import refusing
+
+NOBODY = b"\xcc" * 20
+
+
+def text(data: bytes) -> str:
+    return f"0x{data.hex()}"
+
+
+def both(upstream: Upstream, fork: DevChain, method: str, *params: object) -> Any:  # noqa: ANN401
+    """What both chains answer, which is the same."""
+    expected = upstream.chain.rpc(method, *params)
+    assert fork.rpc(method, *params) == expected, (method, params)
+    return expected
+
+
+@pytest.mark.parametrize("rules", ["ethereum", "optimism"])
+def test_reads_are_those_of_the_upstream(open_upstream: OpenUpstream, rules: Rules) -> None:
+    upstream = open_upstream(rules)
+    token, latest = text(upstream.token.address), upstream.chain.rpc("eth_blockNumber")
+    with upstream.fork() as fork:
+        for block in ("latest", latest, "0x1"):
+            both(upstream, fork, "eth_getBalance", text(BOB), block)
+            both(upstream, fork, "eth_getTransactionCount", text(fork.accounts[0]), block)
+            both(upstream, fork, "eth_getCode", token, block)
+            both(upstream, fork, "eth_getStorageAt", token, "0x0", block)
+        assert upstream.on(fork).call("balanceOf", BOB) == 7
+        for number in range(int(latest, 16) + 1):
+            block = both(upstream, fork, "eth_getBlockByNumber", hex(number), True)
+            both(upstream, fork, "eth_getBlockByHash", block["hash"], False)
+            both(upstream, fork, "eth_getBlockReceipts", hex(number))
+            for each in block["transactions"]:
+                both(upstream, fork, "eth_getTransactionByHash", each["hash"])
+                both(upstream, fork, "eth_getTransactionReceipt", each["hash"])
+        logs = both(upstream, fork, "eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
+        assert logs
+        assert fork.rpc("eth_chainId") == upstream.chain.rpc("eth_chainId")
+        assert fork.rpc("eth_blockNumber") == latest
+
+
+@pytest.mark.parametrize("rules", ["ethereum", "optimism"])
+def test_transactions_do_what_they_do_on_the_chain_itself(
+    open_upstream: OpenUpstream, rules: Rules
+) -> None:
+    upstream = open_upstream(rules)
+    with upstream.fork() as fork:
+        found = []
+        for chain, token in ((upstream.chain, upstream.token), (fork, upstream.on(fork))):
+            sent = [
+                token.send("transfer", BOB, 3),
+                chain.send(NOBODY, value=9, sender=chain.accounts[1]),
+                token.send("transfer", NOBODY, 10**9, check=False, gas=100_000),
+                chain.send(None, data="0x6001600055", gas=100_000),
+            ]
+            receipts = [each.receipt for each in sent]
+            said = [
+                (each.status, each.gas_used, [(log.topics, log.data) for log in each.logs])
+                for each in receipts
+                if each is not None
+            ]
+            balances = [token.call("balanceOf", BOB), chain.balance(BOB), chain.balance(NOBODY)]
+            found.append((said, balances, chain.rpc("eth_blockNumber")))
+        assert found[0] == found[1]
+        logs = fork.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
+        assert len(logs) == len(upstream.chain.rpc("eth_getLogs", {"fromBlock": "0x0"}))
+
+
+def test_no_key_is_fetched_twice(upstream: Upstream) -> None:
+    with upstream.fork() as fork:
+        token = upstream.on(fork)
+
+        def use() -> None:
+            for block in ("latest", "pending"):
+                assert fork.rpc("eth_getBalance", text(BOB), block) == "0x5"
+                fork.rpc("eth_getCode", text(token.address), block)
+            token.send("transfer", NOBODY, 1)
+            assert token.call("balanceOf", BOB) == 7
+
+        use()
+        upstream.relay.forget()
+        use()
+        assert not upstream.relay.methods
+
+
+def test_the_fork_stays_at_its_block(upstream: Upstream) -> None:
+    with upstream.fork() as fork:
+        sent = upstream.chain.send(BOB, value=100)
+        later = upstream.chain.rpc("eth_getBlockByNumber", "latest", False)
+        assert fork.balance(BOB) == 5
+        assert fork.rpc("eth_getTransactionReceipt", text(sent.hash)) is None
+        assert fork.rpc("eth_getBlockByNumber", later["number"], False) is None
+        assert fork.rpc("eth_getBlockByHash", later["hash"], False) is None
+
+
+def test_edits_and_snapshots_are_above_the_fetched_state(upstream: Upstream) -> None:
+    with upstream.fork() as fork:
+        token, before = upstream.on(fork), fork.rpc("eth_blockNumber")
+        snapshot = fork.rpc("evm_snapshot")
+        fork.rpc("anvil_setBalance", text(BOB), "0x10")
+        fork.rpc("anvil_setStorageAt", text(token.address), "0x" + "0" * 64, "0x" + "7" * 64)
+        fork.rpc("anvil_setNonce", text(NOBODY), "0x5")
+        assert fork.balance(BOB) == 16
+        assert fork.rpc("eth_getStorageAt", text(token.address), "0x0", before) == "0x" + "0" * 64
+        fork.rpc("evm_mine")
+        fork.rpc("anvil_mine", "0x40")
+        assert fork.rpc("eth_getTransactionCount", text(NOBODY), "latest") == "0x5"
+        assert fork.rpc("evm_revert", snapshot)
+        assert (fork.balance(BOB), fork.rpc("eth_blockNumber")) == (5, before)
+        assert fork.rpc("eth_getTransactionCount", text(NOBODY), "latest") == "0x0"
+        fork.rpc("anvil_impersonateAccount", text(BOB))
+        fork.rpc("anvil_setBalance", text(BOB), hex(10**18))
+        token.send("transfer", NOBODY, 7, sender=BOB)
+        assert token.call("balanceOf", NOBODY) == 7
+        fork.rpc("anvil_reset")
+        assert (fork.balance(BOB), fork.rpc("eth_blockNumber")) == (5, before)
+
+
+def test_accounts_are_funded_and_keep_the_rest(upstream: Upstream) -> None:
+    with upstream.fork(balance=5) as fork:
+        owner = fork.accounts[0]
+        assert fork.balance(owner) == 5 * 10**18
+        assert fork.nonce(owner) == upstream.chain.nonce(owner) > 0
+
+
+def test_a_block_is_named_by_number_hash_or_distance(upstream: Upstream) -> None:
+    block = upstream.chain.rpc("eth_getBlockByNumber", "0x1", False)
+    for name in ("1", "0x1", block["hash"], "-2"):
+        with upstream.fork(options={"block_number": name}) as fork:
+            assert fork.rpc("eth_blockNumber") == "0x1", name
+            assert fork.balance(BOB) == 0
+            assert fork.rpc("eth_getBlockByNumber", "latest", False) == block
+
+
+def test_an_upstream_without_proofs_is_trusted(upstream: Upstream) -> None:
+    upstream.relay.instead = refusing("eth_getProof")
+    with upstream.fork() as fork:
+        assert fork.balance(BOB) == 5
+        upstream.on(fork).send("transfer", BOB, 1)
+        assert upstream.on(fork).call("balanceOf", BOB) == 8
+    with pytest.raises(BadSetting, match="fork_proofs: no endpoint proves"):
+        upstream.fork(options={"proofs": "on"})
+
+
+def test_a_value_that_is_not_proven_is_refused(upstream: Upstream) -> None:
+    def lie(request: dict[str, Any]) -> dict[str, Any] | None:
+        if request["method"] != "eth_getProof" or request["params"][0] != text(BOB):
+            return None
+        answer = upstream.chain.rpc("eth_getProof", *request["params"])
+        *nodes, leaf = answer["accountProof"]
+        false = {**answer, "balance": "0x99", "accountProof": [*nodes, leaf[:-2] + "00"]}
+        return {"jsonrpc": "2.0", "id": request["id"], "result": false}
+
+    with upstream.fork(options={"retries": 0, "timeout": 5.0}) as fork:
+        upstream.relay.instead = lie
+        with pytest.raises(NoUpstream):
+            fork.balance(BOB)
+
+
+def test_a_directory_goes_on_without_its_upstream(upstream: Upstream, tmp_path: Path) -> None:
+    with upstream.fork(data=tmp_path / "store") as fork:
+        sent = upstream.on(fork).send("transfer", BOB, 1)
+        number = fork.rpc("eth_blockNumber")
+    upstream.relay.forget()
+    with upstream.fork(data=tmp_path / "store") as fork:
+        assert fork.rpc("eth_blockNumber") == number
+        assert upstream.on(fork).call("balanceOf", BOB) == 8
+        assert fork.receipt(sent.hash) is not None
+        assert not upstream.relay.state_requests
+
+
+def test_what_cannot_be_had_is_an_error_with_the_upstream(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    with upstream.fork(data=tmp_path) as fork:
+        fork.send(fork.accounts[1], value=1)
+        before = fork.rpc("eth_blockNumber")
+    with upstream.fork(data=tmp_path, options={"retries": 1, "timeout": 0.5}) as fork:
+        upstream.relay.status = 503
+        with pytest.raises(NoUpstream, match=r"http://127.0.0.1"):
+            fork.balance(BOB)
+        with pytest.raises(NoUpstream, match=r"http://127.0.0.1"):
+            fork.send(BOB, value=1)
+        with pytest.raises(RefusedCommand, match=r"http://127.0.0.1"):
+            fork.rpc("anvil_setBalance", text(BOB), "0x1")
+        assert fork.rpc("eth_blockNumber") == before
+        fork.send(fork.accounts[1], value=1)  # known accounts can be used
+        upstream.relay.status = 200
+
+
+def test_a_start_without_its_block_says_why(upstream: Upstream) -> None:
+    url = upstream.relay.url
+
+    def refused(**options: object) -> str:
+        with pytest.raises((BadSetting, NoUpstream)) as caught:
+            DevChain(fork={"url": url, "cache": False, "timeout": 5.0, **options})
+        return str(caught.value)
+
+    assert "has no block 99" in refused(block_number="99")
+    assert "expected latest" in refused(block_number="soon")
+    assert "has the chain id 31337, not 1" in refused(chain_id=1)
+    assert "http://127.0.0.1:1" in refused(url="http://127.0.0.1:1")
+    assert "expected a URL" in refused(url="ftp://127.0.0.1")
+    assert "'Name: value'" in refused(header=("nonsense",))
+    upstream.relay.instead = refusing(
+        "eth_getProof", "eth_getBalance", "eth_getTransactionCount", "eth_call",
+        code=-32000, message="missing trie node",
+    )  # fmt: skip
+    assert "the state of block" in refused()
+    assert json.dumps(refused())
+
+
+def test_headers_are_sent(upstream: Upstream) -> None:
+    with upstream.fork(options={"header": ("Authorization: Bearer 5",)}) as fork:
+        fork.balance(BOB)
+        assert upstream.relay.headers["Authorization"] == "Bearer 5"
