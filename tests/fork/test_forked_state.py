@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foreblock import DevChain
-from foreblock.errors import BadSetting, NoUpstream, RefusedCommand
+from foreblock.errors import BadSetting, IncompleteState, NoUpstream, RefusedCommand
 from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing
 
@@ -218,6 +218,36 @@ def test_a_start_without_its_block_says_why(upstream: Upstream) -> None:
     )  # fmt: skip
     assert "the state of block" in refused()
     assert json.dumps(refused())
+
+
+def test_proofs_are_of_the_fork_block_and_below(upstream: Upstream) -> None:
+    with upstream.fork() as fork:
+        latest = fork.rpc("eth_blockNumber")
+        both(upstream, fork, "eth_getProof", text(BOB), ["0x0"], "0x1")
+        both(upstream, fork, "eth_getProof", text(BOB), ["0x0"], latest)
+        fork.seal()
+        with pytest.raises(IncompleteState, match="above the fork"):
+            fork.rpc("eth_getProof", text(BOB), [], "latest")
+
+
+def test_simulations_estimates_and_traces_run_on_fetched_state(upstream: Upstream) -> None:
+    call = {"from": text(upstream.chain.accounts[0]), "to": text(upstream.token.address)}
+    call["data"] = "0xa9059cbb" + BOB.hex().rjust(64, "0") + f"{3:064x}"
+    with upstream.fork() as fork:
+        both(upstream, fork, "eth_estimateGas", call)
+        both(upstream, fork, "eth_createAccessList", call)
+        both(upstream, fork, "debug_traceCall", call, "latest", {"tracer": "callTracer"})
+        for chain in (upstream.chain, fork):
+            chain.seal()
+        payload = {"blockStateCalls": [{"calls": [call]}]}
+        calls = [
+            chain.rpc("eth_simulateV1", payload, "latest")[0]["calls"]
+            for chain in (upstream.chain, fork)
+        ]
+        for each in calls:
+            each[0]["logs"][0].pop("blockHash")
+            each[0]["logs"][0].pop("blockTimestamp")
+        assert calls[0] == calls[1]
 
 
 def test_headers_are_sent(upstream: Upstream) -> None:

@@ -30,6 +30,7 @@ from foreblock.ledger.rules.execution import (
     HISTORY_WINDOW,
     WITHDRAWAL_REQUESTS,
 )
+from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.storage.open_store import profile_in
 from foreblock.ledger.storage.state_keys import StateKeys
@@ -141,16 +142,17 @@ def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> Stat
     made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     accounts = {each.address for each in made} | {ZERO_ADDRESS}
     slots: dict[bytes, frozenset[int]] = {}
-    if profile_in(config).optimism is not None:
+    rules = profile_in(config).rules(header.number + 1, header.timestamp, merged=True)
+    if rules.optimism is not None:
         accounts |= {*FEE_VAULTS, L1_BLOCK}
         slots[L1_BLOCK] = frozenset(L1_SLOTS)
-    elif header.requests_hash is not None:
+    elif rules.ethereum >= EthereumFork.PRAGUE:
         for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
             slots[contract] = frozenset(range(4))
-    if header.parent_beacon_block_root is not None:
+    if rules.ethereum >= EthereumFork.CANCUN:
         ring = slots_around(header.timestamp % HISTORY_WINDOW)
         slots[BEACON_ROOTS] = ring.union(each + HISTORY_WINDOW for each in ring)
-    if header.requests_hash is not None:
+    if rules.ethereum >= EthereumFork.PRAGUE:
         slots[HISTORY_STORAGE] = slots_around(header.number % HISTORY_WINDOW)
     return StateKeys(frozenset(accounts | slots.keys()), slots, codes_of=frozenset(slots))
 

@@ -1,7 +1,8 @@
 """A fork as the writer of a dev chain uses it: its store, what is learned, and who finds more.
 
 The store begins at the fork block, with the development accounts funded in the state of that block,
-as in anvil. Everything else of that state is as upstreams have it.
+as in anvil. On an Ethereum chain without the contracts that blocks call at their end (EIP-7002,
+EIP-7251), as some dev chains are, they are added. Everything else is as upstreams have it.
 """
 
 import asyncio
@@ -17,7 +18,8 @@ from foreblock.follow.learned_state import learn_values, unpack_values
 from foreblock.fork.cache import ForkCache
 from foreblock.fork.choosing import choose_fork
 from foreblock.fork.forked_state import ForkedState
-from foreblock.ledger.rules.forks import ETHER
+from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.forks import ETHER, EthereumFork, Rules
 from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.ledger.storage.open_store import (
     FIRST_EPOCH,
@@ -30,6 +32,7 @@ from foreblock.ledger.storage.open_store import (
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.sequencer.predeploys import predeploys
 from foreblock.settings import ChainSettings, ForkPoint
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import open_followed_store
@@ -108,23 +111,31 @@ class Fork:
         self.state.close()
 
     def _learn_known(self, store: Store) -> None:
-        """Learn the development accounts, then what the cache has."""
-        values, balance = unpack_values(self._point.values), self._chain.balance * ETHER
+        """Learn what differs from the other chain, then what is known of it."""
+        values = unpack_values(self._point.values)
+        balance = self._chain.balance * ETHER
         made = dev_accounts(self._chain.mnemonic, self._chain.accounts, self._chain.derivation_path)
-        for address in (each.address for each in made):
-            account = values.accounts[address]
-            nonce = 0 if account is None else account.nonce
-            code_hash = Account(balance=0).code_hash if account is None else account.code_hash
-            self.learned.put_account(
-                address, Account(nonce=nonce, balance=balance, code_hash=code_hash)
-            )
+        for each in made:
+            before = values.accounts[each.address]
+            found = Account() if before is None else before
+            self._put(each.address, found, balance, found.code_hash)
+        for contract in {WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS} & values.accounts.keys():
+            before = values.accounts[contract]
+            found = Account() if before is None else before
+            if found.code_hash == Account().code_hash:
+                code = predeploys(Rules(EthereumFork.OSAKA))[contract].code
+                self._put(contract, found, found.balance, self.learned.put_code(code))
         learn_values(self.learned, values)
         store.learn(self.learned)
-        for number, values in enumerate(self._cache.values(), start=1):
-            learn_values(self.learned, values)
+        for number, more in enumerate(self._cache.values(), start=1):
+            learn_values(self.learned, more)
             if number % PORTION == 0:
                 store.learn(self.learned)
         store.learn(self.learned)
+
+    def _put(self, address: bytes, account: Account, balance: int, code_hash: bytes) -> None:
+        changed = Account(nonce=account.nonce, balance=balance, code_hash=code_hash)
+        self.learned.put_account(address, changed)
 
 
 def _check_same(found: bytes | None, header: Header) -> None:

@@ -4,17 +4,17 @@ As on a followed chain, with two differences: logs of a range that includes the 
 sides of it, and nothing comes from upstreams that is of a block after it.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
-from foreblock.errors import CallerError
+from foreblock.errors import CallerError, IncompleteState, NotHere
 from foreblock.follow.passthrough import MARK, Passthrough, UpstreamAnswer
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.params import read_block
+from foreblock.methods.params import BlockName, read_block
 from foreblock.methods.table import MethodFunction
 from foreblock.primitives import format_quantity
 from foreblock.rpc.fetching_dispatcher import mark_batch
@@ -24,11 +24,15 @@ from foreblock.types import Header
 from foreblock.upstream.old_blocks import AskUpstream
 
 LOGS: Final = "eth_getLogs"
+PROOF: Final = "eth_getProof"
 # Answered here: the configuration is that of the local chain.
 HERE: Final = (LOGS, "eth_config")
+PROOF_BLOCK: Final = 2  # the position of its block parameter
 FIRST: Final = "earliest"
 
 _decode: Final = msgspec.json.Decoder(list[dict[str, Any]]).decode
+_params: Final = msgspec.json.Decoder(list[Raw]).decode
+_name: Final[Callable[[Raw], BlockName]] = msgspec.json.Decoder(BlockName).decode
 
 
 def block_of(header: Header) -> bytes:
@@ -53,6 +57,8 @@ class ForkedHistory(Passthrough):
         here: dict[str, MethodFunction] = {name: methods[name] for name in HERE if name in methods}
         super().add(methods)
         methods.update(here)
+        if PROOF in methods:
+            methods[PROOF] = _below_only(methods[PROOF])
         if LOGS in here:
             methods[LOGS] = self._logs_beside(here[LOGS])
 
@@ -80,6 +86,23 @@ class ForkedHistory(Passthrough):
         return b"[%b]" % b",".join(
             part for each in (before, found) if (part := each.strip()[1:-1].strip())
         )
+
+
+def _below_only(proof: MethodFunction) -> MethodFunction:
+    """Refuse proofs of local blocks: only a part of their trie is known."""
+
+    def below(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        named = _params(raw)[PROOF_BLOCK : PROOF_BLOCK + 1] or [Raw(b'"latest"')]
+        try:
+            block = view.resolve(read_block(_name(named[0]), PROOF_BLOCK))
+        except (msgspec.MsgspecError, CallerError, NotHere):
+            return proof(view, raw)
+        if block.header.number > view.base.number:
+            raise IncompleteState("a proof of a block above the fork")
+        return proof(view, raw)
+
+    below.__doc__ = proof.__doc__
+    return below
 
 
 def split_range(view: LedgerView, raw: Raw) -> tuple[bytes, bytes | None] | None:

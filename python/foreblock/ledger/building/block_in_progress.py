@@ -96,7 +96,6 @@ class BlockInProgress:
                 profile,
                 base.block_number,
                 is_idle=parent_state.is_idle,
-                may_lack=parent_state.finder is not None,
             )
             if has_requests(self.rules)
             else None

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Changes, Env, Header, Overlay, keccak256
+from foreblock._engine import Changes, Env, Header, Overlay
 from foreblock.errors import StateMissing
 from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, EMPTY_ROOT, Check
 from foreblock.ledger.rules.execution import (
@@ -158,7 +158,6 @@ _QUEUES: Final = {
         "78c6cb5202685228bbcbfb992b1c4e116c7ec5ef11e25b8e92716cfc628ddd60"
     ),
 }
-EMPTY_CODE: Final = keccak256(b"")
 _COUNTERS: Final = 4  # slots from 0 on: excess, count, head and tail, in both contracts
 _WORD: Final = 32
 Counters = tuple[int, ...]  # of one contract after the other
@@ -172,20 +171,9 @@ class BlockEnd:
     """The end of one block, done and taken back."""
 
     def __init__(
-        self,
-        overlay: Overlay,
-        env: Env,
-        profile: ChainProfile,
-        number: int,
-        *,
-        is_idle: bool,
-        may_lack: bool = False,
+        self, overlay: Overlay, env: Env, profile: ChainProfile, number: int, *, is_idle: bool
     ) -> None:
-        """`is_idle` says that nothing waited at the end of the block before.
-
-        With `may_lack`, a contract need not be there: it is a fork of a chain that has none.
-        """
-        self._may_lack: Final = may_lack
+        """`is_idle` says that nothing waited at the end of the block before."""
         self._overlay: Final = overlay
         self._env: Final = env
         self._profile: Final = profile
@@ -229,8 +217,6 @@ class BlockEnd:
 
     def _is_published(self, contract: bytes) -> bool:
         account = self._overlay.account(contract)
-        if self._may_lack and (account is None or account.code_hash == EMPTY_CODE):
-            return True
         return account is not None and account.code_hash == _QUEUES[contract]
 
     def take_back(self) -> None:

@@ -465,6 +465,11 @@ class LedgerView(Struct, frozen=True, gc=False):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)
 
+    @property
+    def is_fork(self) -> bool:
+        """True if the chain is built here on a block of another one."""
+        return not self.base.is_complete and self.dev_state is not None
+
     def root_below(self, state: State) -> bytes | None:
         """The state root of the sealed block that a state is of, or stands on.
 

@@ -154,12 +154,15 @@ class SimulateMethods:
         view.check_rules(base.number + 1)
         state = view.state(base)
         run = partial(simulate, base, state, view.unused, limits=self._limits, pace=pace)
+        request = params.request
+        if view.is_fork:  # roots of its blocks are zero
+            request = structs.replace(request, state_roots=False)
         try:
-            blocks = yield from run(params.request, root=view.root_below(state))
+            blocks = yield from run(request, root=view.root_below(state))
         except PartialState as why:
             if not _has_no_root(why):
                 raise
-            blocks = yield from run(structs.replace(params.request, state_roots=False))
+            blocks = yield from run(structs.replace(request, state_roots=False))
         if self._dialect == "preconf" and isinstance(params.block, str):  # roots are zero
             template = simulation_template(base)
             if template is not None:
