@@ -29,9 +29,8 @@ def open_upstream(compiled: dict[str, Any]) -> Iterator[OpenUpstream]:
             chain.send(BOB, value=5)
             token.send("transfer", BOB, 7)
             server = opened.enter_context(chain.serve())
-            return Upstream(
-                chain, token, compiled["abi"], opened.enter_context(relayed(server.url))
-            )
+            relay = opened.enter_context(relayed(server.url))
+            return Upstream(chain, token, compiled["abi"], compiled["initCode"], relay)
 
         yield made
 

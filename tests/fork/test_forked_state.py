@@ -8,6 +8,7 @@ import pytest
 
 from foreblock import DevChain
 from foreblock.errors import BadSetting, IncompleteState, NoUpstream, RefusedCommand
+from measures.forks import balances_call
 from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing
 
@@ -248,6 +249,21 @@ def test_simulations_estimates_and_traces_run_on_fetched_state(upstream: Upstrea
             each[0]["logs"][0].pop("blockHash")
             each[0]["logs"][0].pop("blockTimestamp")
         assert calls[0] == calls[1]
+
+
+def test_a_call_that_reads_much_takes_two_rounds(upstream: Upstream) -> None:
+    tokens = [bytes(upstream.chain.deploy(upstream.code).address) for _ in range(40)]
+    call = balances_call(tokens, bytes(upstream.chain.accounts[0]))
+    with upstream.fork() as fork:
+        upstream.relay.forget()
+        both(upstream, fork, "eth_call", call, "latest")
+        # The first round has the multicall and the access list, the second all that is in it.
+        counts = upstream.relay.methods
+        assert (counts["eth_createAccessList"], counts["eth_getProof"]) == (1, 41)
+        assert upstream.relay.exchanges <= 8
+        upstream.relay.forget()
+        both(upstream, fork, "eth_call", call, "latest")
+        assert not upstream.relay.methods
 
 
 def test_headers_are_sent(upstream: Upstream) -> None:

@@ -18,7 +18,7 @@ from foreblock.follow.pre_anchor import VerifiedHistory
 from foreblock.follow.prediction import PredictedCalls, call_hints, predicted_keys
 from foreblock.follow.worker_state import FetchBudget, WorkerState
 from foreblock.fork.forked_chain import Fork
-from foreblock.fork.history import ForkedHistory, block_of, reading_settings
+from foreblock.fork.history import HINTED_ROUND, ForkedHistory, block_of, reading_settings
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.fetching_dispatcher import Missed
@@ -38,6 +38,7 @@ class LocalFork:
             ask_upstream=self._ask,
             predict=partial(predicted_keys, PredictedCalls(ledger)),
             shared=fork.learned,
+            hinted_round=HINTED_ROUND,
         )
         self._blocks: Final = VerifiedHistory(
             ledger, self.state, self._ask, believes=True, only_below=True

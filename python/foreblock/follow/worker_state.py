@@ -78,13 +78,15 @@ class WorkerState:
         ask_upstream: AskUpstream | None = None,
         predict: Callable[[Sequence[Missed]], StateKeys] | None = None,
         shared: FetchedState | None = None,
+        hinted_round: int = HINTED_ROUND,
     ) -> None:
         """`hint` and `predict` return keys that calls will read; they raise nothing.
 
         Without `ask_upstream` nothing is fetched that proofs and roots need. `shared` are the
-        values of a writer in this process.
+        values of a writer in this process. In the `hinted_round` of a request it asks for a hint.
         """
         self.hint: Final = hint
+        self.hinted_round: Final = hinted_round
         self.predict: Final = predict or _nothing
         self._ledger: Final = ledger
         self._learned: Final = LearnedState(ledger, shared=shared)
@@ -216,7 +218,7 @@ class FetchBudget:
 
     async def _fetch_values(self, missed: Sequence[Missed], wanted: StateKeys, left: float) -> None:
         try:
-            if self._rounds == HINTED_ROUND and self._state.hint is not None:
+            if self._rounds == self._state.hinted_round and self._state.hint is not None:
                 hinting = asyncio.ensure_future(self._state.hint(missed))
                 try:
                     await self._state.fetch(wanted, left)

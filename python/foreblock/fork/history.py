@@ -29,6 +29,8 @@ PROOF: Final = "eth_getProof"
 HERE: Final = (LOGS, "eth_config")
 PROOF_BLOCK: Final = 2  # the position of its block parameter
 FIRST: Final = "earliest"
+# On a fork nearly every call misses much, so it is hinted at once.
+HINTED_ROUND: Final = 1
 
 _decode: Final = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _params: Final = msgspec.json.Decoder(list[Raw]).decode

@@ -34,6 +34,13 @@ class FollowerParts(NamedTuple):
     passed: "Passthrough | None" = None
 
 
+class Hinting(NamedTuple):
+    """How upstreams are asked which keys a call reads."""
+
+    block: bytes = b'"latest"'
+    round: int = 2  # of a request
+
+
 def follower_parts(
     ledger: Ledger | AbsentLedger,
     network: Network,
@@ -96,7 +103,7 @@ def _fetched_state(
     from foreblock.follow.worker_state import WorkerState  # noqa: PLC0415
     from foreblock.metrics.meters import StateMetrics  # noqa: PLC0415, others need none
 
-    block = b'"latest"' if network.fork is None else _block_of_fork(network.fork)
+    hinting = Hinting() if network.fork is None else _hinting_of(network.fork)
     wants = partial(link.get_state, network.name)
     state_metrics = StateMetrics(metrics.counters, network.name)
     return WorkerState(
@@ -104,15 +111,15 @@ def _fetched_state(
         follow,
         wants,
         state_metrics,
-        hint=partial(call_hints, ask, block=block),
+        hint=partial(call_hints, ask, block=hinting.block),
         ask_upstream=ask,
         predict=partial(predicted_keys, PredictedCalls(ledger)),
         shared=learned,
+        hinted_round=hinting.round,
     )
 
 
-def _block_of_fork(point: ForkPoint) -> bytes:
-    """The block at which upstreams are asked about calls."""
-    from foreblock.fork.history import block_of  # noqa: PLC0415, others need none
+def _hinting_of(point: ForkPoint) -> Hinting:
+    from foreblock.fork.history import HINTED_ROUND, block_of  # noqa: PLC0415, others need none
 
-    return block_of(decode_header(point.header))
+    return Hinting(block_of(decode_header(point.header)), HINTED_ROUND)

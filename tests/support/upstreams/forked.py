@@ -17,6 +17,7 @@ class Upstream(NamedTuple):
     chain: DevChain
     token: Contract
     abi: list[Any]
+    code: str  # that deploys a token
     relay: Relay
 
     def fork(self, **settings: Any) -> DevChain:  # noqa: ANN401, of the chain

@@ -55,6 +55,9 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.relay = relay
 
+    def handle_error(self, *_: object) -> None:
+        """Ignore clients that went away."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
