@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from foreblock.cli import main
 from foreblock.follow.fetch_result import FetchResult
-from foreblock.fork.cache import ForkCache
+from foreblock.fork.cache import ForkFile
 
 FILES = ("1/5-aabb.proven", "1/6-ccdd.proven", "10/5-eeff.trusted")
 
@@ -22,7 +22,7 @@ def listed(folder: Path, *options: str) -> list[tuple[int, int, bool]]:
 
 def test_files_are_listed_and_removed(tmp_path: Path) -> None:
     for name in FILES:
-        ForkCache(tmp_path / name).put_values(FetchResult(), {1: bytes(32)})
+        ForkFile(tmp_path / name).put_values(FetchResult(), {1: bytes(32)})
     (tmp_path / "1" / "notes.txt").write_text("mine", "utf-8")
     assert listed(tmp_path) == [(1, 5, True), (1, 6, True), (10, 5, False)]
     assert listed(tmp_path, "1", "--block", "6") == [(1, 6, True)]

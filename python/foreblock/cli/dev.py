@@ -202,7 +202,7 @@ def _folder(data: str) -> Iterator[Path]:
 
 
 def _fork(settings: DevSettings, folder: Path, keeps_id: bool) -> ForkPoint | None:  # noqa: FBT001
-    if not settings.chain.forking.url:
+    if not settings.chain.forking.is_on:
         return None
     from foreblock.cli.forks import chosen_fork  # noqa: PLC0415, others need none
 
@@ -250,6 +250,12 @@ def _network(
             chain,
             genesis=_absolute(chain.genesis),
             alloc=_absolute(chain.alloc),
+            forking=replace(
+                chain.forking,
+                record=_absolute(chain.forking.record),
+                state=_absolute(chain.forking.state),
+                cache_path=_absolute(chain.forking.cache_path),
+            ),
             chain_id=chain.chain_id + position,
             seed=chain.seed + position,
         ),

@@ -74,7 +74,7 @@ def _object(each: CachedFork) -> dict[str, object]:
 
 def chosen_fork(settings: DevSettings, folder: Path, *, keeps_id: bool) -> ForkPoint | None:
     """The block of another chain that the main network begins on. Raises `ForeblockError`."""
-    if not settings.chain.forking.url:
+    if not settings.chain.forking.is_on:
         return None
     for name in ("genesis", "alloc"):
         if getattr(settings.chain, name):
@@ -88,7 +88,7 @@ def chosen_fork(settings: DevSettings, folder: Path, *, keeps_id: bool) -> ForkP
 
 def fork_line(chain: ChainSettings, fork: ForkPoint) -> str:
     """The block that a chain begins on, and whether its state is proven."""
-    urls = ", ".join(map(redact_urls, chain.forking.url))
+    urls = chain.forking.state or ", ".join(map(redact_urls, chain.forking.url))
     trust = "proven" if fork.proven else "trusted: no proofs"
     number = decode_header(fork.header).number
     return f"  on block {number} of chain {fork.chain_id} from {urls}; its state is {trust}"

@@ -255,8 +255,8 @@ def _forking(fork: object) -> dict[str, Any]:
     """The settings of a fork of another chain; none for a fork of the rules."""
     if isinstance(fork, Mapping):
         named = {f"fork_{name}": each for name, each in fork.items()}
-        url = named.get("fork_url")
-        return {**named, "fork_url": (url,) if isinstance(url, str) else url}
+        url = named.get("fork_url", ())
+        return {**named, "fork_url": (url,) if isinstance(url, str) else tuple(url)}
     is_url = isinstance(fork, str) and fork.startswith(("http://", "https://"))
     return {"fork_url": (fork,)} if is_url else {}
 
@@ -264,7 +264,7 @@ def _forking(fork: object) -> dict[str, Any]:
 def _open_fork(network: Network, *, keeps_id: bool) -> "Fork | None":
     """The block of another chain that a chain begins on. Raises `ForeblockError`."""
     assert network.dev is not None, "it is a dev chain"
-    if not network.dev.forking.url:
+    if not network.dev.forking.is_on:
         return None
     from foreblock.fork.forked_chain import Fork, fork_of  # noqa: PLC0415, others need none
 

@@ -1,8 +1,10 @@
 """Fetched state on disk: a file for each block that was forked, which all forks of it share.
 
-A file is a sequence of frames: their length, a checksum, and values as they are sent to workers.
-Values of a block never change, so frames are only added. A frame that was cut off by a crash is
-removed before the next one is added. Proven and trusted values are in files of their own.
+A file is a sequence of frames: their length, a checksum, a kind, and the block, values as they are
+sent to workers, or the answer to a request about a block below. Values of a block never change, so
+frames are only added. A frame that was cut off by a crash is removed before the next one is added.
+Proven and trusted values are in files of their own. A recording is a file of the same form, with
+all that one run has fetched.
 """
 
 import fcntl
@@ -14,19 +16,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 import structlog
 
 from foreblock.errors import BusBroken
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.learned_state import KnownValues, pack_values, unpack_values
-from foreblock.settings import ForkSettings
+from foreblock.settings import ForkPoint, ForkSettings
 from foreblock.types import Header
 
 MAGIC: Final = b"foreblock fork 1\n"
 _FRAME: Final = struct.Struct(">II")  # length, checksum
 PROVEN, TRUSTED = ".proven", ".trusted"
+_POINT, _VALUES, _ANSWER = b"p", b"v", b"a"
 
 log = structlog.get_logger()
+
+_decode_answer: Final = msgspec.msgpack.Decoder(tuple[str, bytes, bytes]).decode
 
 
 class CachedFork(NamedTuple):
@@ -41,7 +47,7 @@ class CachedFork(NamedTuple):
     used: float  # the time of the last use
 
 
-class ForkCache:
+class ForkFile:
     """The file of one fork; with none, nothing is kept."""
 
     def __init__(self, path: Path | None) -> None:
@@ -50,15 +56,49 @@ class ForkCache:
     @classmethod
     def of(
         cls, settings: ForkSettings, chain_id: int, header: Header, *, proven: bool
-    ) -> "ForkCache":
-        """The file for a block, by the settings."""
-        if not settings.cache:
+    ) -> "ForkFile":
+        """The file of a block in the cache, by the settings; a recording uses none."""
+        if not settings.cache or settings.record:
             return cls(None)
         name = f"{header.number}-{header.hash.hex()[:16]}{PROVEN if proven else TRUSTED}"
         return cls(folder_of(settings.cache_path) / str(chain_id) / name)
 
+    def point(self) -> ForkPoint | None:
+        """The block; None if the file does not say it."""
+        for data in self._frames(_POINT):
+            return msgspec.msgpack.decode(data, type=ForkPoint)
+        return None
+
     def values(self) -> Iterator[KnownValues]:
-        """All that the file has; a damaged end is left out."""
+        """All values in the file; a damaged end is left out."""
+        for data in self._frames(_VALUES):
+            try:
+                yield unpack_values(data)
+            except BusBroken:
+                return
+
+    def answers(self) -> dict[tuple[str, bytes], bytes]:
+        """The answers to requests, by method and parameters."""
+        found = {}
+        for data in self._frames(_ANSWER):
+            method, params, answer = _decode_answer(data)
+            found[method, params] = answer
+        return found
+
+    def put_point(self, point: ForkPoint) -> None:
+        """Add the block."""
+        self._put(_POINT, msgspec.msgpack.encode(point))
+
+    def put_values(self, found: FetchResult, blocks: Mapping[int, bytes]) -> None:
+        """Add values that were found."""
+        if self._path is not None:
+            self._put(_VALUES, pack_values(found, blocks))
+
+    def put_answer(self, method: str, params: bytes, answer: bytes) -> None:
+        """Add the answer to a request."""
+        self._put(_ANSWER, msgspec.msgpack.encode((method, params, answer)))
+
+    def _frames(self, kind: bytes) -> Iterator[bytes]:
         if self._path is None:
             return
         try:
@@ -66,17 +106,15 @@ class ForkCache:
             os.utime(self._path)
         except OSError:
             return
-        for frame in _frames(data):
-            try:
-                yield unpack_values(frame)
-            except BusBroken:
-                return
+        for start, end in _places(data):
+            if data[start : start + 1] == kind:
+                yield data[start + 1 : end]
 
-    def put_values(self, found: FetchResult, blocks: Mapping[int, bytes]) -> None:
-        """Add values that were found; a full or read-only disk is only logged."""
+    def _put(self, kind: bytes, data: bytes) -> None:
+        """Add a frame; a full or read-only disk is only logged."""
         if self._path is None:
             return
-        frame = pack_values(found, blocks)
+        frame = kind + data
         try:
             with _opened(self._path) as file:
                 os.write(file, _FRAME.pack(len(frame), zlib.crc32(frame)) + frame)
@@ -103,11 +141,6 @@ def cached_forks(folder: Path) -> list[CachedFork]:
             row = CachedFork(path, *ids, path.suffix == PROVEN, status.st_size, status.st_mtime)
             found.append(row)
     return sorted(found, key=lambda each: (each.chain_id, each.number, each.path.name))
-
-
-def _frames(data: bytes) -> Iterator[bytes]:
-    for start, end in _places(data):
-        yield data[start:end]
 
 
 def _places(data: bytes) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher, FetchOptions
 from foreblock.follow.learned_state import KnownValues, pack_known, pack_values
 from foreblock.follow.requests import BlockAt
-from foreblock.fork.cache import ForkCache
+from foreblock.fork.cache import ForkFile
 from foreblock.fork.chain_rules import config_of_fork
 from foreblock.fork.fork_upstream import ForkUpstream, open_upstreams
 from foreblock.fork.likely_keys import slots_around
@@ -79,7 +79,7 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
     finally:
         for each in upstreams:
             each.close()
-    return ForkPoint(
+    point = ForkPoint(
         chain_id=chain_id,
         header=header.encode(),
         config=config,
@@ -87,6 +87,9 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         values=values,
         abilities=tuple(b"" if each is None else msgspec.json.encode(each) for each in abilities),
     )
+    if known is None:
+        ForkFile.of(settings, chain_id, header, proven=proven).put_point(point)
+    return point
 
 
 async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -> int:
@@ -165,7 +168,7 @@ def _cached(
         if settings.proofs == ("off" if proven else "on"):
             continue
         known = KnownValues({}, {}, [])
-        for each in ForkCache.of(settings, chain_id, header, proven=proven).values():
+        for each in ForkFile.of(settings, chain_id, header, proven=proven).values():
             known = known.also(each)
         if known.has(wanted):
             return pack_known(known.part(wanted)), proven
@@ -198,7 +201,7 @@ async def _fetched(
 def _keep(
     settings: ForkSettings, chain_id: int, header: Header, found: FetchResult, *, proven: bool
 ) -> bytes:
-    ForkCache.of(settings, chain_id, header, proven=proven).put_values(found, {})
+    ForkFile.of(settings, chain_id, header, proven=proven).put_values(found, {})
     return pack_values(found, {})
 
 

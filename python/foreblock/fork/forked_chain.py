@@ -15,9 +15,9 @@ import msgspec
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
 from foreblock.errors import DifferentGenesis, EndpointError, ForeblockError
 from foreblock.follow.learned_state import learn_values, unpack_values
-from foreblock.fork.cache import ForkCache
 from foreblock.fork.choosing import choose_fork
 from foreblock.fork.forked_state import ForkedState
+from foreblock.fork.recorded_fork import check_sources, known_file, recorded_point
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import ETHER, EthereumFork, Rules
 from foreblock.ledger.storage.follow_rows import put_trust
@@ -55,11 +55,9 @@ class Fork:
         self.header: Final = decode_header(self._point.header)
         self.learned: Final = FetchedState(FIRST_EPOCH, nodes=False)
         self.settings: Final = self._chain.forking
-        self._cache: Final = ForkCache.of(
-            self.settings, self._point.chain_id, self.header, proven=self._point.proven
-        )
+        self._known: Final = known_file(self.settings, self._point, self.header)
         self.state: Final = ForkedState(
-            self.settings, self._point, self.header, self.learned, self._cache
+            self.settings, self._point, self.header, self.learned, self._known
         )
         self._answers: Final[set[asyncio.Task[None]]] = set()
 
@@ -116,7 +114,7 @@ class Fork:
         balance = self._chain.balance * ETHER
         made = dev_accounts(self._chain.mnemonic, self._chain.accounts, self._chain.derivation_path)
         for each in made:
-            before = values.accounts[each.address]
+            before = values.accounts.get(each.address)
             found = Account() if before is None else before
             self._put(each.address, found, balance, found.code_hash)
         for contract in {WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS} & values.accounts.keys():
@@ -127,7 +125,7 @@ class Fork:
                 self._put(contract, found, found.balance, self.learned.put_code(code))
         learn_values(self.learned, values)
         store.learn(self.learned)
-        for number, more in enumerate(self._cache.values(), start=1):
+        for number, more in enumerate(self._known.values(), start=1):
             learn_values(self.learned, more)
             if number % PORTION == 0:
                 store.learn(self.learned)
@@ -153,4 +151,9 @@ def fork_of(chain: ChainSettings, folder: Path, *, keeps_id: bool = False) -> Fo
     try:
         return msgspec.json.decode((folder / POINT_FILE).read_bytes(), type=ForkPoint)
     except FileNotFoundError:
-        return choose_fork(chain, keeps_id=keeps_id) if chain.forking.url else None
+        if not chain.forking.is_on:
+            return None
+        check_sources(chain.forking)
+        if chain.forking.state:
+            return recorded_point(chain.forking.state)
+        return choose_fork(chain, keeps_id=keeps_id)

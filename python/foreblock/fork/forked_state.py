@@ -24,10 +24,11 @@ from foreblock.follow.prediction import call_hints
 from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState, StateFetcher
 from foreblock.follow.worker_requests import WorkerRequests
 from foreblock.follow.worker_state import called_among
-from foreblock.fork.cache import ForkCache
+from foreblock.fork.cache import ForkFile
 from foreblock.fork.fork_upstream import open_upstreams
 from foreblock.fork.history import block_of
 from foreblock.fork.likely_keys import likely_with
+from foreblock.fork.recorded_fork import named_keys
 from foreblock.fork.upstream_thread import UpstreamThread
 from foreblock.ledger.rules.execution import HISTORY_WINDOW
 from foreblock.ledger.storage.open_store import FetchedState, Store, unknown_in
@@ -38,6 +39,7 @@ from foreblock.settings import ForkPoint, ForkSettings
 from foreblock.types import Header, MissingKeys, Transaction
 from foreblock.upstream.budget import Purpose
 
+HINT: Final = "eth_createAccessList"  # what it says is fetched, so it is not recorded
 NO_BLOCKS: Final[frozenset[int]] = frozenset()
 
 
@@ -50,12 +52,13 @@ class ForkedState:
         point: ForkPoint,
         header: Header,
         learned: FetchedState,
-        cache: ForkCache,
+        known: ForkFile,
     ) -> None:
-        """Values go to `learned`. Raises `BadSetting`."""
+        """Values go to `learned` and to the file of what is `known`. Raises `BadSetting`."""
         self._settings: Final = settings
         self._learned: Final = learned
-        self._cache: Final = cache
+        self._known: Final = known
+        self._answers: Final = known.answers() if settings.state else {}
         self._blocks: Final = ExecutedBlocks(
             learned.epoch,
             [header],
@@ -115,7 +118,7 @@ class ForkedState:
         if deadline_ns is None:
             left_ns = int(self._settings.timeout * SECOND_NS)
             deadline_ns = SystemClock().monotonic_ns() + left_ns
-        return self._thread.start(self._requests.result(BusCall(0, "", body, deadline_ns)))
+        return self._thread.start(self._answer(BusCall(0, "", body, deadline_ns)))
 
     # --- On the thread -------------------------------------------------------------------
 
@@ -157,20 +160,38 @@ class ForkedState:
             call_hints(self._ask, missed, block_of(self._blocks.anchor)), finding
         )
         likely = replace(self.unknown(hint), codes_of=called_among(hint))
-        if likely:
+        if likely and not self._settings.state:
             with suppress(EndpointError):  # the run misses them again
                 await self._find(StateKeys(), likely, seconds)
+
+    async def _answer(self, call: BusCall) -> bytes:
+        """Answer a call of a worker, from the recording if there is no endpoint."""
+        body = call.body
+        if not isinstance(body, CallUpstream):
+            return await self._requests.result(call)
+        if self._settings.state:
+            answer = self._answers.get((body.method, body.params))
+            if answer is None:
+                request = f"{body.method} {body.params.decode()}"
+                raise NoUpstream(f"{self._settings.state} does not have {request}", 1)
+            return answer
+        answer = await self._requests.result(call)
+        if self._settings.record and body.method != HINT:
+            self._known.put_answer(body.method, body.params, answer)
+        return answer
 
     async def _ask(self, method: str, params: bytes) -> bytes:
         deadline_ns = SystemClock().monotonic_ns() + int(self._settings.timeout * SECOND_NS)
         body = CallUpstream(method, params)
         try:
-            return await self._requests.result(BusCall(0, "", body, deadline_ns))
+            return await self._answer(BusCall(0, "", body, deadline_ns))
         except ErrorAnswer as error:
             raise NoUpstream(str(error), 1) from None
 
     async def _find(self, needed: StateKeys, likely: StateKeys, seconds: float) -> ProvenState:
         """Fetch and learn keys; those that are likely to be needed with the first try."""
+        if self._settings.state:
+            raise NoUpstream(f"{self._settings.state} does not have {named_keys(needed)}", 1)
         loop, found, hashes = asyncio.get_running_loop(), FetchResult(), dict[int, bytes]()
         until = loop.time() + seconds
         why: EndpointError = NoUpstream("nothing was found", 1)
@@ -184,7 +205,7 @@ class ForkedState:
                 why = failure
             else:
                 learn_values(self._learned, known_values(more.found, more.blocks))
-                self._cache.put_values(more.found, more.blocks)
+                self._known.put_values(more.found, more.blocks)
                 found.merge(more.found)
                 hashes |= more.blocks
                 left = found.missing(replace(needed, blocks=NO_BLOCKS))

@@ -10,7 +10,7 @@ from foreblock.settings.declare import setting
 
 @dataclass(frozen=True)
 class ForkSettings:
-    """A block of another chain on which the main network begins; none without a `url`."""
+    """A block of another chain on which a network begins; none without a `url` or `state`."""
 
     url: tuple[str, ...] = setting(
         (), "JSON-RPC endpoints of a chain to fork, the best first; ?units=500 sets a budget", "URL"
@@ -44,6 +44,15 @@ class ForkSettings:
     cache_path: str = setting(
         "", "directory of fetched state; empty: ~/.cache/foreblock/forks", "DIRECTORY"
     )
+    record: str = setting("", "file to record all that a fork fetches in", "FILE")
+    state: str = setting(
+        "", "recording or file of the cache to run from, without an endpoint", "FILE"
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """True if there is a block to fork at."""
+        return bool(self.url or self.state)
 
 
 class ForkPoint(Struct, frozen=True, kw_only=True):

@@ -53,8 +53,9 @@ def _wallet(chain: ChainSettings) -> str:
 
 def _fork(chain: ChainSettings, fork: ForkPoint) -> str:
     header, trust = _header(fork), "proven" if fork.proven else "trusted: no proofs"
+    source = chain.forking.state or ", ".join(map(redact_urls, chain.forking.url))
     return (
-        f"Fork\n{LINE}\nEndpoint:       {', '.join(map(redact_urls, chain.forking.url))}\n"
+        f"Fork\n{LINE}\nEndpoint:       {source}\n"
         f"Block number:   {header.number}\nBlock hash:     {format_data(header.hash)}\n"
         f"Chain ID:       {fork.chain_id}\nState:          {trust}\n"
     )
