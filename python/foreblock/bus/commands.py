@@ -221,6 +221,26 @@ class Reset(Command, frozen=True):
         return MANY_BLOCKS
 
 
+class ResetFork(Command, frozen=True):
+    """Begin the chain again, on another block of the chain that it is a fork of."""
+
+    abandons_blocks = True
+
+    url: str = ""  # of an endpoint; empty for the same
+    block: str = "latest"
+
+    def blocks_of_work(self, _: ChainProgress) -> int:
+        return MANY_BLOCKS
+
+
+class SetForkUrl(Command, frozen=True):
+    """Fetch the state of a fork from another endpoint."""
+
+    keeps_hints = True
+
+    url: str
+
+
 class Rollback(Command, frozen=True):
     """Abandon this many sealed blocks with their transactions."""
 

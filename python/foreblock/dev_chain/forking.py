@@ -4,7 +4,7 @@ The requests are made on the thread of the fork, so the loop of a request has no
 """
 
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
@@ -22,14 +22,16 @@ from foreblock.fork.history import HINTED_ROUND, ForkedHistory, block_of, readin
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.table import MethodFunction
 from foreblock.rpc.fetching_dispatcher import Missed
+from foreblock.sources.dev_network import ForkedBase
 
 
 class LocalFork:
     """Reads of one chain beyond its store."""
 
-    def __init__(self, fork: Fork, ledger: Ledger) -> None:
-        self._fork: Final = fork
-        settings = reading_settings(fork.settings)
+    def __init__(self, current: Callable[[], ForkedBase | None], ledger: Ledger) -> None:
+        """`current` is the fork, which a command may replace."""
+        self._current: Final = current
+        settings, fork = reading_settings(self._fork.settings), self._fork
         self.state: Final = WorkerState(
             ledger,
             settings,
@@ -44,6 +46,12 @@ class LocalFork:
             ledger, self.state, self._ask, believes=True, only_below=True
         )
         self._passed: Final = ForkedHistory(self._pass_on)
+
+    @property
+    def _fork(self) -> Fork:
+        fork = self._current()
+        assert isinstance(fork, Fork), "the chain began as a fork"
+        return fork
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Make methods of this table reach below the fork."""

@@ -64,7 +64,7 @@ class LocalNetwork(LocalService):
             keys = Keys({each.address: each.secret for each in accounts})
             pool, order = _Pool(self._source), network.dev.order
             sequencing = Sequencing(self, pool, self, keys, order)
-            self.serve(self._source.store, sequencing, self.flush, _reads_of(fork))
+            self.serve(self._source.store, sequencing, self.flush, _reads_of(self._source))
             undone.pop_all()
 
     def _set_faults(self, faults: Faults) -> None:
@@ -157,13 +157,13 @@ class LocalNetwork(LocalService):
         return self.run(command)
 
 
-def _reads_of(fork: "Fork | None") -> "Callable[[Ledger], LocalFork] | None":
+def _reads_of(source: DevChainSource) -> "Callable[[Ledger], LocalFork] | None":
     """What opens the reads beyond the store."""
-    if fork is None:
+    if source.fork is None:
         return None
     from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none
 
-    return partial(LocalFork, fork)
+    return partial(LocalFork, lambda: source.fork)
 
 
 class _Pool:

@@ -6,20 +6,23 @@ EIP-7251), as some dev chains are, they are added. Everything else is as upstrea
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
-from foreblock.errors import DifferentGenesis, EndpointError, ForeblockError
+from foreblock.errors import BadSetting, DifferentGenesis, EndpointError, ForeblockError
 from foreblock.follow.learned_state import learn_values, unpack_values
 from foreblock.fork.choosing import choose_fork
 from foreblock.fork.forked_state import ForkedState
 from foreblock.fork.recorded_fork import check_sources, known_file, recorded_point
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import ETHER, EthereumFork, Rules
+from foreblock.ledger.storage.dev_rows import ForkOrigin
 from foreblock.ledger.storage.follow_rows import put_trust
 from foreblock.ledger.storage.open_store import (
     FIRST_EPOCH,
@@ -28,6 +31,7 @@ from foreblock.ledger.storage.open_store import (
     Store,
     begin_at,
     is_empty,
+    restart_at_anchor,
 )
 from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.primitives import format_data
@@ -52,14 +56,21 @@ class Fork:
         self._network: Final = network
         self._chain: Final = network.dev
         self._point: Final = network.fork
-        self.header: Final = decode_header(self._point.header)
-        self.learned: Final = FetchedState(FIRST_EPOCH, nodes=False)
         self.settings: Final = self._chain.forking
+        self.header: Final = decode_header(self._point.header)
+        self.learned = FetchedState(FIRST_EPOCH, nodes=False)  # another one in later epochs
         self._known: Final = known_file(self.settings, self._point, self.header)
-        self.state: Final = ForkedState(
-            self.settings, self._point, self.header, self.learned, self._known
-        )
+        self.state: Final = ForkedState(self.settings, self._point, self.header, self._known)
         self._answers: Final[set[asyncio.Task[None]]] = set()
+
+    @property
+    def origin(self) -> ForkOrigin:
+        """Where its state comes from."""
+        return ForkOrigin(
+            self.state.shown[0] if self.state.shown else self.settings.state,
+            self._point.chain_id,
+            round(self.settings.retry_backoff * 1_000),
+        )
 
     def open_store(self, seen: SeenCommit | None) -> Store:
         """The store of the network; an empty one begins at the fork block."""
@@ -69,18 +80,49 @@ class Fork:
                 is_new, base = is_empty(view), view.heads.base
             if is_new:
                 begin_at(store, Anchor(self.header), self._point.config)
-                put_trust(store, "proven" if self._point.proven else "trusted")
-                file = Path(self._network.data) / POINT_FILE
-                file.write_bytes(msgspec.json.encode(self._point))
+                self._note_point(store)
             else:
                 _check_same(None if base.is_complete else base.hash, self.header)
-            store.set_fallback_state(self.learned)
-            self._learn_known(store)
+            self._serve(store)
         except BaseException:
             store.close()
             raise
-        self.state.serve(store)
         return store
+
+    def restart(self, store: Store) -> None:
+        """Let the chain in a store begin again on this block."""
+        restart_at_anchor(store, Anchor(self.header))
+        self._note_point(store)
+        self._serve(store)
+
+    def another(self, url: str, block: str) -> "Fork":
+        """A fork of another block of the same chain. Raises `BadSetting`, `EndpointError`."""
+        if self.settings.state:
+            raise BadSetting("fork_state", "a recording has one block")
+        urls = (url,) if url else self.settings.url
+        forking = dataclasses.replace(self.settings, url=urls, block_number=block, record="")
+        chain = dataclasses.replace(self._chain, forking=forking)
+        point = choose_fork(chain, keeps_id=True)
+        if point.chain_id != self._point.chain_id:
+            why = f"it is of chain {point.chain_id}, not {self._point.chain_id}: fork it anew"
+            raise BadSetting("fork_url", why)
+        return Fork(structs.replace(self._network, dev=chain, fork=point))
+
+    def use(self, url: str) -> None:
+        """Fetch from another endpoint of the chain. Raises `BadSetting`, `EndpointError`."""
+        self.state.use(url)
+
+    def _note_point(self, store: Store) -> None:
+        put_trust(store, "proven" if self._point.proven else "trusted")
+        file = Path(self._network.data) / POINT_FILE
+        file.write_bytes(msgspec.json.encode(self._point))
+
+    def _serve(self, store: Store) -> None:
+        with store.view() as view:
+            self.learned = FetchedState(view.heads.base.epoch, nodes=False)
+        store.set_fallback_state(self.learned)
+        self._learn_known(store)
+        self.state.serve(store, self.learned)
 
     def find(self, missing: MissingKeys, transactions: Sequence[Transaction] = ()) -> None:
         """Make state known that a block misses. Raises `EndpointError`."""

@@ -5,6 +5,7 @@ for good, so no key is requested twice.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,7 +17,15 @@ from msgspec.structs import replace
 
 from foreblock.bus.messages import BusCall, CallUpstream, GetState
 from foreblock.clock import SECOND_NS, SystemClock
-from foreblock.errors import EndpointError, ErrorAnswer, NoUpstream, StateMissing, UnitsSpent
+from foreblock.errors import (
+    BadSetting,
+    EndpointError,
+    ErrorAnswer,
+    NoUpstream,
+    RefusedAnswer,
+    StateMissing,
+    UnitsSpent,
+)
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher, FetchOptions
 from foreblock.follow.learned_state import known_values, learn_values
@@ -47,46 +56,69 @@ class ForkedState:
     """The state of one fork; `close` it."""
 
     def __init__(
-        self,
-        settings: ForkSettings,
-        point: ForkPoint,
-        header: Header,
-        learned: FetchedState,
-        known: ForkFile,
+        self, settings: ForkSettings, point: ForkPoint, header: Header, known: ForkFile
     ) -> None:
-        """Values go to `learned` and to the file of what is `known`. Raises `BadSetting`."""
+        """Values go to the file of what is `known`, too. Raises `BadSetting`."""
         self._settings: Final = settings
-        self._learned: Final = learned
+        self._point: Final = point
+        self._header: Final = header
         self._known: Final = known
         self._answers: Final = known.answers() if settings.state else {}
-        self._blocks: Final = ExecutedBlocks(
-            learned.epoch,
-            [header],
-            keeps_hashes=header.requests_hash is not None and header.number > HISTORY_WINDOW,
-        )
-        self._store: Store | None = None
         self._missed: list[bytes] = []  # the transactions of the last miss
         self._thread: Final = UpstreamThread()
         try:
-            self._thread.run(self._open(point))
+            self._thread.run(self._open(settings.url, point.abilities))
         except BaseException:
             self._thread.close()
             raise
 
-    async def _open(self, point: ForkPoint) -> None:
-        upstreams = open_upstreams(self._settings, point.chain_id, point.abilities)
-        options = FetchOptions(proven=point.proven)
+    async def _open(self, urls: Sequence[str], abilities: Sequence[bytes] = ()) -> None:
+        settings = dataclasses.replace(self._settings, url=tuple(urls))
+        upstreams = open_upstreams(settings, self._point.chain_id, abilities)
+        options = FetchOptions(proven=self._point.proven)
         self._fetcher = Fetcher(upstreams, SystemClock(), options)
-        self._learner = StateFetcher(self._fetcher, proven=point.proven, behind=0)
-        # Proofs are verified in a state of its own. It knows some keys from the nodes of others,
-        # which the next run of the cache would not.
-        self._learner.begin(FetchedState(self._learned.epoch, nodes=False))
+        self._learner = StateFetcher(self._fetcher, proven=self._point.proven, behind=0)
         self._requests = WorkerRequests(self._fetcher, self, self, _refuse_to_start, SystemClock())
-        self._shown = ", ".join(each.shown for each in upstreams)
+        self.shown = tuple(each.shown for each in upstreams)
 
-    def serve(self, store: Store) -> None:
-        """Find what this store does not know."""
-        self._store = store
+    def serve(self, store: Store, learned: FetchedState) -> None:
+        """Find what this store does not know; values go to `learned`."""
+        self._store, self._learned = store, learned
+        self._blocks = ExecutedBlocks(
+            learned.epoch,
+            [self._header],
+            keeps_hashes=self._header.requests_hash is not None
+            and self._header.number > HISTORY_WINDOW,
+        )
+        self._verify_apart()
+
+    def _verify_apart(self) -> None:
+        """Verify proofs in a state of its own.
+
+        It knows some keys from the nodes of others, which the next run of the cache would not.
+        """
+        self._learner.begin(FetchedState(self._learned.epoch, nodes=False))
+
+    def use(self, url: str) -> None:
+        """Fetch from another endpoint of the chain. Raises `BadSetting`, `EndpointError`."""
+        if self._settings.state:
+            raise BadSetting("fork_state", "a recording has no endpoint")
+        self._thread.run(self._use(url))
+
+    async def _use(self, url: str) -> None:
+        (upstream,) = open_upstreams(dataclasses.replace(self._settings, url=(url,)), None)
+        try:
+            chain_id = await upstream.chain_id()
+        except RefusedAnswer as why:
+            raise NoUpstream(f"{upstream.shown}: {why}", 1) from None
+        finally:
+            upstream.close()
+        if chain_id != self._point.chain_id:
+            text = f"{upstream.shown} is of chain {chain_id}, not {self._point.chain_id}"
+            raise BadSetting("fork_url", text)
+        self._fetcher.close()
+        await self._open((url,))
+        self._verify_apart()
 
     @property
     def requests(self) -> int:
@@ -138,12 +170,10 @@ class ForkedState:
 
     def unknown(self, wanted: StateKeys) -> StateKeys:
         """Return the keys that are not known yet."""
-        assert self._store is not None, "workers ask when the store is served"
         return wanted.still_missing(unknown_in(self._store, wanted.accounts, wanted.slots))
 
     async def store_learned(self) -> None:
         """Store the known values, for workers."""
-        assert self._store is not None, "workers ask when the store is served"
         await asyncio.to_thread(self._store.learn, self._learned)
 
     async def _find_with_hint(self, needed: StateKeys, transactions: Sequence[Transaction]) -> None:
@@ -218,7 +248,7 @@ class ForkedState:
                 break
             await asyncio.sleep(pause)
         text = why.why if isinstance(why, NoUpstream) else str(why)
-        raise NoUpstream(f"{self._shown}: {text}", 1)
+        raise NoUpstream(f"{', '.join(self.shown)}: {text}", 1)
 
 
 def _refuse_to_start(_: object) -> None:

@@ -25,8 +25,6 @@ from foreblock.upstream.old_blocks import AskUpstream
 
 LOGS: Final = "eth_getLogs"
 PROOF: Final = "eth_getProof"
-# Answered here: the configuration is that of the local chain.
-HERE: Final = (LOGS, "eth_config")
 PROOF_BLOCK: Final = 2  # the position of its block parameter
 FIRST: Final = "earliest"
 # On a fork nearly every call misses much, so it is hinted at once.
@@ -56,13 +54,12 @@ class ForkedHistory(Passthrough):
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Make methods of this table pass requests about blocks below the fork on."""
-        here: dict[str, MethodFunction] = {name: methods[name] for name in HERE if name in methods}
+        here = methods.get(LOGS)
         super().add(methods)
-        methods.update(here)
         if PROOF in methods:
             methods[PROOF] = _below_only(methods[PROOF])
-        if LOGS in here:
-            methods[LOGS] = self._logs_beside(here[LOGS])
+        if here is not None:
+            methods[LOGS] = self._logs_beside(here)
 
     def _logs_beside(self, here: MethodFunction) -> MethodFunction:
         def logs(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

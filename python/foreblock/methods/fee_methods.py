@@ -89,7 +89,8 @@ class PriorityFees:
         if known is not None:
             return known
         made_at, _ = self._suggested
-        if view.latest.header.parent_hash == made_at:  # it continues
+        has_body = view.latest.number >= view.first_block.whole
+        if has_body and view.latest.header.parent_hash == made_at:  # it continues
             tips = yield from self.of(view, view.latest)
             recent = deque(self._recent, maxlen=BLOCKS)
             recent.appendleft(tips.lowest(LOWEST))

@@ -98,6 +98,7 @@ class Mining:
             prints=now.prints,
             prints_traces=now.prints_traces,
             shows_sealed=now.shows_sealed,
+            fork=now.fork,
         )
         self._set_lifetime()
 

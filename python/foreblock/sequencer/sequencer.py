@@ -16,16 +16,19 @@ tail instead of a seal. Commands are in `commands`; they use the same operations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 import structlog
 
+from foreblock.bus.commands import ResetFork, SetForkUrl
 from foreblock.clock import Clock
 from foreblock.errors import (
     AlreadyKnown,
     FeeCapBelowBaseFee,
     PoolRefusal,
+    RefusedCommand,
     ReplacementUnderpriced,
 )
 from foreblock.ledger.building.chain_rewriting import BlockRun
@@ -55,7 +58,13 @@ STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, otherwise
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 LONGEST_REORG: Final = 3  # sealed blocks that a fault replaces
 
+NO_FORK: Final = "the chain is no fork of another; start one with --fork-url"
+
 log = structlog.get_logger()
+
+
+def _refuse(_: ResetFork | SetForkUrl) -> None:
+    raise RefusedCommand(NO_FORK)
 
 
 class Sequencer:
@@ -84,6 +93,8 @@ class Sequencer:
         self._load: Final = load
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
+        # Executes commands about the fork that the chain began as.
+        self.change_fork: Callable[[ResetFork | SetForkUrl], None] = _refuse
 
     # --- Transactions ------------------------------------------------------------------
 

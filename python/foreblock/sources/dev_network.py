@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import structlog
+from msgspec import structs
 
 from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
+    ResetFork,
     SetAccount,
+    SetForkUrl,
 )
 from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import BadGenesis, EndpointError, PoolRefusal, RefusedCommand
+from foreblock.errors import BadGenesis, BadSetting, EndpointError, PoolRefusal, RefusedCommand
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.building.parent_state import StateFinder
 from foreblock.ledger.genesis.genesis_file import (
@@ -28,8 +31,9 @@ from foreblock.ledger.genesis.genesis_file import (
     read_allocation,
 )
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage import dev_rows
 from foreblock.ledger.storage.commits import TO_STORE, Commits
-from foreblock.ledger.storage.dev_rows import DevState
+from foreblock.ledger.storage.dev_rows import DevState, ForkOrigin
 from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPosition
@@ -46,7 +50,7 @@ from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
-from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer import NO_FORK, Sequencer
 from foreblock.settings import ChainSettings
 from foreblock.settings.networks import Network
 from foreblock.sources.console_output import NetworkPrinter, console_output_of
@@ -99,8 +103,21 @@ class ForkedBase(StateFinder, Protocol):
     def open_store(self, seen: SeenCommit | None) -> Store:
         """The store, which begins at the block. Raises `ForeblockError`."""
 
+    @property
+    def origin(self) -> ForkOrigin:
+        """Where its state comes from."""
+
     def answer(self, request: BusRequest) -> None:
         """Reply to a worker that misses state, some time later."""
+
+    def use(self, url: str) -> None:
+        """Fetch from another endpoint. Raises `BadSetting`, `EndpointError`."""
+
+    def another(self, url: str, block: str) -> "ForkedBase":
+        """A fork of another block. Raises `BadSetting`, `EndpointError`."""
+
+    def restart(self, store: Store) -> None:
+        """Let the chain in a store begin again on this block."""
 
     def close(self) -> None:
         """End its requests."""
@@ -129,30 +146,15 @@ class DevChainSource:
         self._printer: Final = watchers.printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits: Final = network.sync or commits is not TO_STORE
-        self.fork: Final = fork
+        self._network: Final = network
+        self._clock: Final = clock
+        self._sink: Final = sink
+        self._metrics: Final = watchers.metrics
+        self._commits: Final = commits
+        self.fork = fork
         self.store: Final[Store] = _open_store(network, seen, commits, fork)
         try:
-            self._writer: Final = LedgerWriter(
-                self.store,
-                clock,
-                keep_partials=network.keep.partials,
-                distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
-                address_index=network.address_index,
-                chooses_bases=True,
-                metrics=watchers.metrics,
-                commits=commits,
-                learned=None if fork is None else fork.learned,
-                finder=fork,
-            )
-            load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = Sequencer(
-                self._writer,
-                clock,
-                chain,
-                _first_state(chain, clock, fork, shows_sealed=network.view == "sealed"),
-                sink,
-                load,
-            )
+            self._begin()
             self._readers: Final = StaleReaders(self.store, clock)
             self._watch: Final = StoreWatch(self.store, seen or SeenCommit(), clock)
             with saved_pool(self._pool_file) as waited:
@@ -161,6 +163,31 @@ class DevChainSource:
         except BaseException:
             self.store.close()
             raise
+
+    def _begin(self) -> None:
+        """Begin the chain in the store, or go on with it."""
+        chain, fork = self._chain, self.fork
+        self._writer = LedgerWriter(
+            self.store,
+            self._clock,
+            keep_partials=self._network.keep.partials,
+            distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
+            address_index=self._network.address_index,
+            chooses_bases=True,
+            metrics=self._metrics,
+            commits=self._commits,
+            learned=None if fork is None else fork.learned,
+            finder=fork,
+        )
+        load = _load(chain, self._writer.profile.chain_id)
+        self._sequencer = Sequencer(
+            self._writer, self._clock, chain, self._first_state(), self._sink, load
+        )
+        self._sequencer.change_fork = self._change_fork
+
+    def _first_state(self) -> DevState:
+        shows_sealed = self._network.view == "sealed"
+        return _first_state(self._chain, self._clock, self.fork, shows_sealed=shows_sealed)
 
     @property
     def next_due_ns(self) -> int:
@@ -274,6 +301,39 @@ class DevChainSource:
             self._printer.catch_up()
         with self._refusing():
             return execute_together(self._sequencer, commands)
+
+    def _change_fork(self, command: ResetFork | SetForkUrl) -> None:
+        """Execute a command about the fork. Raises `RefusedCommand`, `EndpointError`."""
+        if self.fork is None:
+            raise RefusedCommand(NO_FORK)
+        try:
+            if isinstance(command, SetForkUrl):
+                self.fork.use(command.url)
+                self._sequencer.mining.change(fork=self.fork.origin)
+                self._writer.refresh()
+            else:
+                self._restart_on(self.fork.another(command.url, command.block), self.fork)
+        except BadSetting as why:
+            raise RefusedCommand(str(why)) from None
+
+    def _restart_on(self, fork: ForkedBase, before: ForkedBase) -> None:
+        """Begin the chain again on another block; nothing waits, and there are no snapshots."""
+        old, self.fork = self._sequencer.mining.state, fork
+        first = structs.replace(
+            self._first_state(),
+            attempts=old.attempts,
+            branches=old.branches + 1,
+            next_snapshot=old.next_snapshot,
+        )
+        self._sequencer.rewriter.snapshots.forget_from(0)
+        self._writer.put_extra_row(dev_rows.KEY, dev_rows.encode_dev_state(first))
+        self._writer.refresh()
+        self._writer.close()
+        fork.restart(self.store)
+        before.close()
+        self._begin()
+        self._sequencer.tick()
+        self._print()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -471,6 +531,7 @@ def _first_state(
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
         offset=began - now if began else 0,
+        fork=None if fork is None else fork.origin,
         faults=chain.faults,
         impersonates_all=chain.auto_impersonate,
         shows_sealed=shows_sealed,

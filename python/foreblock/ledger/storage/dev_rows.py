@@ -40,6 +40,14 @@ KEY: Final = b"X"
 Mining = Literal["clock", "automine", "manual"]
 
 
+class ForkOrigin(Struct, frozen=True, array_like=True):
+    """Where the state of a fork comes from."""
+
+    url: str  # of the first endpoint, without its secrets
+    chain_id: int
+    backoff_ms: int
+
+
 class DevState(Struct, frozen=True, array_like=True):
     """The settings that commands have changed on a development chain."""
 
@@ -70,6 +78,7 @@ class DevState(Struct, frozen=True, array_like=True):
     prints: bool | None = None
     prints_traces: bool | None = None
     shows_sealed: bool = False  # only sealed blocks are shown, as by anvil
+    fork: ForkOrigin | None = None  # of a chain that began on a block of another one
 
 
 encode_dev_state: Final[Callable[[DevState], bytes]] = msgspec.msgpack.Encoder().encode

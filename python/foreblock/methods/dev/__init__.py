@@ -87,7 +87,7 @@ def dev_families(
         account_family(ImpersonationMethods(keys, commands), unlocked),
         pool_family(DropMethods(commands)),
         node_family(
-            NodeInfoMethods(scheduler, priority_fees, sequencing.order, version),
+            NodeInfoMethods(scheduler, priority_fees, sequencing.order, version, commands),
             ConsoleMethods(commands),
         ),
     )

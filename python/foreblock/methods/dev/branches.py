@@ -20,6 +20,7 @@ from foreblock.bus.commands import (
     Equivocate,
     Reorganize,
     Reset,
+    ResetFork,
     RestartBlock,
     Revert,
     Rollback,
@@ -105,7 +106,7 @@ class RevertParams(Params):
 
 
 class ForkingTarget(Struct, frozen=True, rename="camel"):
-    """A chain to fork from, which is refused."""
+    """A chain to fork from; refused by a chain that is no fork."""
 
     json_rpc_url: str | None = None
     block_number: Number | None = None
@@ -167,9 +168,11 @@ class BranchMethods:
         wanted = number(_read_revert(raw).id, 0)
         return execute_now_or_later(self._commands, Revert(wanted), write_bool)
 
-    def reset(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Begin the chain again on its genesis."""
+    def reset(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Begin the chain again on its first block, or a fork on another block of its chain."""
         options = _read_reset(raw).options or ForkingOptions()
+        if view.is_fork:
+            return answered(self._execute(_reset_of_fork(options)))
         for target, path in ((options, "$"), (options.forking or options, "$.forking")):
             if target.json_rpc_url is not None:
                 refuse(0, f"{path}.jsonRpcUrl", "there is no forking")
@@ -200,6 +203,16 @@ class BranchMethods:
         depth = _read_rollback(raw).depth
         command = Reorganize(1 if depth is None else number(depth, 0), put_back=True)
         return answered(self._execute(command))
+
+
+def _reset_of_fork(options: ForkingOptions) -> Reset | ResetFork:
+    """The command that begins a fork again: on its block, or on another one if that is named."""
+    target = options.forking or options
+    is_named = target.json_rpc_url is not None or target.block_number is not None
+    if options.forking is None and not is_named:
+        return Reset()
+    block = "latest" if target.block_number is None else str(number(target.block_number, 0))
+    return ResetFork(target.json_rpc_url or "", block)
 
 
 def _write_id(taken: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw
 
-from foreblock.bus.commands import SetConsoleOutput
+from foreblock.bus.commands import SetConsoleOutput, SetForkUrl
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import (
@@ -53,7 +53,9 @@ class NodeInfoMethods:
         priority_fees: PriorityFees,
         order: Literal["fees", "fifo"],
         client_version: str,
+        commands: Commands,
     ) -> None:
+        self._execute: Final = commands.execute
         self._scheduler: Final = scheduler
         self._priority_fees: Final = priority_fees
         self._order: Final = order
@@ -74,15 +76,16 @@ class NodeInfoMethods:
             b"instanceId": write_data(bytes(32) if state is None else state.instance),
             b"latestBlockNumber": b"%d" % latest.number,
             b"latestBlockHash": write_data(latest.hash),
-            b"forkedNetwork": b"null",
+            b"forkedNetwork": _write_forked_network(view),
             b"snapshots": _write_snapshots(view),
         }
         return b"{%b}" % members(fields)
 
     def genesis_time(self, view: LedgerView, raw: Raw) -> bytes:
-        """The time of block 0, in seconds."""
+        """The time of the first block here, in seconds."""
         take_none(raw)
-        return b"%d" % view.resolve(0).header.timestamp
+        first = 0 if view.base.is_complete else view.base.number
+        return b"%d" % view.resolve(first).header.timestamp
 
     def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:
         """Null for the chain's own id; another is refused, because blocks depend on it."""
@@ -93,10 +96,12 @@ class NodeInfoMethods:
             )
         return b"null"
 
-    def set_rpc_url(self, _view: LedgerView, raw: Raw) -> bytes:
-        """Refused: there is no fork of another chain."""
-        _read_url(raw)
-        raise RefusedCommand("the chain is no fork of another, so there is no url to change")
+    def set_rpc_url(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Fetch the state of a fork from another endpoint of its chain."""
+        url = _read_url(raw).url
+        if not view.is_fork:
+            raise RefusedCommand("the chain is no fork of another, so there is no url to change")
+        return answered(self._execute(SetForkUrl(url)))
 
     def _info(self, view: LedgerView) -> Steps[bytes]:
         tip = yield from self._priority_fees.suggested(view)
@@ -116,11 +121,35 @@ class NodeInfoMethods:
             b"hardFork": b'"%b"' % fork.encode(),
             b"transactionOrder": b'"%b"' % self._order.encode(),
             b"environment": b"{%b}" % members(environment),
-            b"forkConfig": NO_FORK,
+            b"forkConfig": _write_fork(view),
         }
         if family == "optimism":
             fields[b"network"] = b'"optimism"'
         return b"{%b}" % members(fields)
+
+
+def _write_fork(view: LedgerView) -> bytes:
+    state = view.dev_state
+    if state is None or state.fork is None:
+        return NO_FORK
+    fields = {
+        b"forkUrl": msgspec.json.encode(state.fork.url),
+        b"forkBlockNumber": b"%d" % view.base.number,
+        b"forkRetryBackoff": b"%d" % state.fork.backoff_ms,
+    }
+    return b"{%b}" % members(fields)
+
+
+def _write_forked_network(view: LedgerView) -> bytes:
+    state = view.dev_state
+    if state is None or state.fork is None:
+        return b"null"
+    fields = {
+        b"chainId": b"%d" % state.fork.chain_id,
+        b"forkBlockNumber": b"%d" % view.base.number,
+        b"forkBlockHash": write_data(view.base.hash),
+    }
+    return b"{%b}" % members(fields)
 
 
 def _write_snapshots(view: LedgerView) -> bytes:

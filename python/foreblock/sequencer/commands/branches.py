@@ -3,7 +3,16 @@
 import secrets
 from collections import defaultdict
 
-from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
+from foreblock.bus.commands import (
+    Reorganize,
+    Reset,
+    ResetFork,
+    Revert,
+    Rollback,
+    SetForkUrl,
+    SetHead,
+    TakeSnapshot,
+)
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.dev_rows import MOST
 from foreblock.sequencer.commands.execution import executes
@@ -31,6 +40,12 @@ def reset(_: Reset, sequencer: Sequencer) -> None:
     _check_kept(sequencer, sequencer.builder.writer.first)
     sequencer.rewriter.reset(secrets.token_bytes(32))
     sequencer.run_immediate()
+
+
+@executes(ResetFork, SetForkUrl)
+def change_fork(command: ResetFork | SetForkUrl, sequencer: Sequencer) -> None:
+    """Begin a fork again on another block, or let it fetch from another endpoint."""
+    sequencer.change_fork(command)
 
 
 @executes(Rollback)
