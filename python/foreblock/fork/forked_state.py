@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 import msgspec
+import structlog
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -49,7 +50,10 @@ from foreblock.types import Header, MissingKeys, Transaction
 from foreblock.upstream.budget import Purpose
 
 HINT: Final = "eth_createAccessList"  # what it says is fetched, so it is not recorded
+SLOW_SECONDS: Final = 3.0  # after which a fetch is logged
 NO_BLOCKS: Final[frozenset[int]] = frozenset()
+
+log = structlog.get_logger()
 
 
 class ForkedState:
@@ -222,6 +226,19 @@ class ForkedState:
         """Fetch and learn keys; those that are likely to be needed with the first try."""
         if self._settings.state:
             raise NoUpstream(f"{self._settings.state} does not have {named_keys(needed)}", 1)
+        loop = asyncio.get_running_loop()
+        slow = loop.call_later(SLOW_SECONDS, self._log_slow, needed)
+        try:
+            return await self._find_in_tries(needed, likely, seconds)
+        finally:
+            slow.cancel()
+
+    def _log_slow(self, needed: StateKeys) -> None:
+        log.warning("fork_state_slow", url=", ".join(self.shown), keys=len(needed))
+
+    async def _find_in_tries(
+        self, needed: StateKeys, likely: StateKeys, seconds: float
+    ) -> ProvenState:
         loop, found, hashes = asyncio.get_running_loop(), FetchResult(), dict[int, bytes]()
         until = loop.time() + seconds
         why: EndpointError = NoUpstream("nothing was found", 1)

@@ -271,7 +271,7 @@ class BlockBuilder:
                 self._overran(best)
                 break
             except EndpointError as why:  # on a fork
-                log.warning("transaction_dropped", hash=best.hash.hex(), why=str(why))
+                log.info("transaction_dropped", hash=best.hash.hex(), why=str(why))
                 pool.failed(best)
             else:
                 pool.included(best)

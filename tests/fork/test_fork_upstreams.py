@@ -1,0 +1,63 @@
+"""Endpoints of a fork that fail, refuse, or are of another chain."""
+
+import pytest
+
+from foreblock import DevChain
+from foreblock.errors import BadSetting
+from support.upstreams.forked import BOB, Upstream
+from support.upstreams.relay import relayed
+
+OTHER = b"\xcc" * 20
+
+
+def test_one_of_two_may_fail(upstream: Upstream) -> None:
+    with relayed(f"http://{upstream.relay.place}") as second:
+        urls = (upstream.relay.url, second.url)
+        with upstream.fork(options={"url": urls}) as fork:
+            upstream.relay.status = 503
+            assert fork.balance(BOB) == 5
+            upstream.relay.status, second.status = 200, 503
+            upstream.on(fork).send("transfer", OTHER, 1)
+            assert upstream.on(fork).call("balanceOf", OTHER) == 1
+            second.status = 200
+
+
+def test_one_that_does_not_respond_is_replaced(upstream: Upstream) -> None:
+    with relayed(f"http://{upstream.relay.place}") as second:
+        with upstream.fork(options={"url": (upstream.relay.url, second.url)}) as fork:
+            upstream.relay.delay = 20.0
+            second.forget()
+            assert fork.balance(BOB) == 5
+            assert second.state_requests
+            upstream.relay.delay = 0.0
+
+
+def test_a_rate_limit_is_waited_for(upstream: Upstream) -> None:
+    with upstream.fork() as fork:
+        left = 3
+
+        def limited(request: dict[str, object]) -> dict[str, object] | None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                return None
+            error = {"code": 429, "message": "rate limit exceeded"}
+            return {"jsonrpc": "2.0", "id": request["id"], "error": error}
+
+        upstream.relay.instead = limited
+        assert fork.balance(BOB) == 5
+        assert left < 0
+
+
+def test_endpoints_of_different_chains_are_refused(upstream: Upstream) -> None:
+    with DevChain(rules="ethereum", chain_id=5) as other, other.serve() as server:
+        with pytest.raises(BadSetting, match="of different chains"):
+            upstream.fork(options={"url": (upstream.relay.url, server.url)})
+
+
+def test_a_fork_may_have_another_chain_id(upstream: Upstream) -> None:
+    with upstream.fork(chain_id=777) as fork:
+        assert fork.rpc("eth_chainId") == "0x309"
+        upstream.on(fork).send("transfer", OTHER, 1)
+        assert upstream.on(fork).call("balanceOf", OTHER) == 1
+        assert fork.rpc("anvil_metadata")["forkedNetwork"]["chainId"] == 31337
