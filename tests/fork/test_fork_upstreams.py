@@ -23,13 +23,15 @@ def test_one_of_two_may_fail(upstream: Upstream) -> None:
 
 
 def test_one_that_does_not_respond_is_replaced(upstream: Upstream) -> None:
-    with relayed(f"http://{upstream.relay.place}") as second:
-        with upstream.fork(options={"url": (upstream.relay.url, second.url)}) as fork:
-            upstream.relay.delay = 20.0
-            second.forget()
-            assert fork.balance(BOB) == 5
-            assert second.state_requests
-            upstream.relay.delay = 0.0
+    with (
+        relayed(f"http://{upstream.relay.place}") as second,
+        upstream.fork(options={"url": (upstream.relay.url, second.url)}) as fork,
+    ):
+        upstream.relay.delay = 20.0
+        second.forget()
+        assert fork.balance(BOB) == 5
+        assert second.state_requests
+        upstream.relay.delay = 0.0
 
 
 def test_a_rate_limit_is_waited_for(upstream: Upstream) -> None:
@@ -50,9 +52,12 @@ def test_a_rate_limit_is_waited_for(upstream: Upstream) -> None:
 
 
 def test_endpoints_of_different_chains_are_refused(upstream: Upstream) -> None:
-    with DevChain(rules="ethereum", chain_id=5) as other, other.serve() as server:
-        with pytest.raises(BadSetting, match="of different chains"):
-            upstream.fork(options={"url": (upstream.relay.url, server.url)})
+    with (
+        DevChain(rules="ethereum", chain_id=5) as other,
+        other.serve() as server,
+        pytest.raises(BadSetting, match="of different chains"),
+    ):
+        upstream.fork(options={"url": (upstream.relay.url, server.url)})
 
 
 def test_a_fork_may_have_another_chain_id(upstream: Upstream) -> None:

@@ -13,6 +13,7 @@ from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing
 
 NOBODY = b"\xcc" * 20
+L1_BLOCK = "0x4200000000000000000000000000000000000015"
 
 
 def text(data: bytes) -> str:
@@ -75,6 +76,28 @@ def test_transactions_do_what_they_do_on_the_chain_itself(
         assert found[0] == found[1]
         logs = fork.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
         assert len(logs) == len(upstream.chain.rpc("eth_getLogs", {"fromBlock": "0x0"}))
+
+
+def test_a_fork_of_an_op_chain_keeps_the_attributes_of_l1(open_upstream: OpenUpstream) -> None:
+    upstream = open_upstream("optimism")
+    with upstream.fork(seed=7) as fork:
+
+        def attributes(chain: DevChain) -> list[Any]:
+            slots = map(hex, range(9))
+            return [chain.rpc("eth_getStorageAt", L1_BLOCK, slot, "latest") for slot in slots]
+
+        expected = attributes(upstream.chain)
+        assert any(int(each, 16) for each in expected)
+        fork.seal()
+        upstream.on(fork).send("transfer", BOB, 1)
+        assert attributes(fork) == expected
+        latest = int(fork.rpc("eth_blockNumber"), 16)
+        first, second = (
+            fork.rpc("eth_getBlockByNumber", hex(number), True)["transactions"][0]
+            for number in (latest - 1, latest)
+        )
+        assert first["hash"] != second["hash"]
+        assert first["input"] == second["input"]
 
 
 def test_no_key_is_fetched_twice(upstream: Upstream) -> None:

@@ -32,12 +32,13 @@ from foreblock.ledger.rules.execution import (
 )
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.open_store import profile_in
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import ZERO_ADDRESS, format_data
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.settings import ChainSettings, ForkPoint, ForkSettings
-from foreblock.types import Header
+from foreblock.types import Header, decode_transactions
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
 
@@ -75,6 +76,7 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         wanted = needed_at_start(chain, config, header)
         known = _cached(settings, chain_id, header, wanted)
         values, proven = known or await _fetched(chain, chain_id, header, upstreams, wanted)
+        attributes = await _attributes(config, header, upstreams)
         abilities = [each.capabilities for each in upstreams]
     finally:
         for each in upstreams:
@@ -84,6 +86,7 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         header=header.encode(),
         config=config,
         proven=proven,
+        attributes=attributes,
         values=values,
         abilities=tuple(b"" if each is None else msgspec.json.encode(each) for each in abilities),
     )
@@ -138,6 +141,17 @@ async def _header(name: str, upstreams: Sequence[ForkUpstream]) -> Header:
         shown = int(name, 16) if len(name) < len("0x") + 64 else name
         why = f"{blocks.shown} has no block {shown}; its latest is {latest.number}"
         raise BadSetting("fork_block_number", why) from None
+
+
+async def _attributes(config: bytes, header: Header, upstreams: Sequence[ForkUpstream]) -> bytes:
+    """The attributes of L1 at the block of an OP chain; empty if it has none."""
+    rules = profile_in(config).rules(header.number, header.timestamp, merged=True)
+    if rules.optimism is None:
+        return b""
+    block = await BlockFetcher(upstreams, Purpose.FLASHBLOCK).block(header.hash)
+    raws = block.transactions[:1]
+    found = decode_transactions(raws) if raws and raws[0][0] == DEPOSIT else []
+    return found[0].input if found and found[0].to == L1_BLOCK else b""
 
 
 def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> StateKeys:

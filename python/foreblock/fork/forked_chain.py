@@ -70,6 +70,7 @@ class Fork:
             self.state.shown[0] if self.state.shown else self.settings.state,
             self._point.chain_id,
             round(self.settings.retry_backoff * 1_000),
+            self._point.attributes,
         )
 
     def open_store(self, seen: SeenCommit | None) -> Store:

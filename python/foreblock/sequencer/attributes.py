@@ -20,7 +20,14 @@ from foreblock.ledger.rules.fees import (
 )
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
+from foreblock.ledger.rules.l1 import (
+    ATTRIBUTES_DEPOSITOR,
+    BEDROCK,
+    L1_BLOCK,
+    EcotoneAttributes,
+    L1Fees,
+    decode_attributes,
+)
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.dev_rows import DevState
 from foreblock.primitives import ZERO_ADDRESS
@@ -103,15 +110,25 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
 
 
 def first_transactions(
-    base: Base, rules: Rules, seed: int, block_time: float, milliseconds: int | None = None
+    base: Base,
+    rules: Rules,
+    seed: int,
+    block_time: float,
+    milliseconds: int | None = None,
+    fork_attributes: bytes = b"",
 ) -> list[Transaction]:
     """The transactions that a block with these rules begins with.
 
-    `milliseconds` are those of its time, on a chain whose blocks state them.
+    `milliseconds` are those of its time, on a chain whose blocks state them. A fork keeps the
+    attributes of the block that it began on.
     """
     if rules.optimism is None:
         return []
-    attributes = attributes_deposit(base, seed, block_time, rules.optimism)
+    if fork_attributes:
+        source = derive(seed, "fork", base.block_number, base.parent_hash)
+        attributes = _deposit_of(source, fork_attributes)
+    else:
+        attributes = attributes_deposit(base, seed, block_time, rules.optimism)
     if milliseconds is None:
         return [attributes]
     return [attributes, base_time_deposit(base.block_number, milliseconds)]
@@ -137,6 +154,10 @@ def attributes_deposit(
     """The first transaction of an OP block, which brings the attributes of L1."""
     origin = l1_origin(seed, base.block_number, base.timestamp, block_time)
     place = origin.hash + origin.sequence_number.to_bytes(32)
+    return _deposit_of(place, attributes_data(origin, L1_FEES, _batcher(seed), fork))
+
+
+def _deposit_of(place: bytes, attributes: bytes) -> Transaction:
     return deposit_transaction(
         source_hash=keccak256(ATTRIBUTES_DOMAIN.to_bytes(32) + keccak256(place)),
         sender=ATTRIBUTES_DEPOSITOR,
@@ -144,7 +165,7 @@ def attributes_deposit(
         mint=0,
         value=0,
         gas_limit=ATTRIBUTES_GAS,
-        input=attributes_data(origin, L1_FEES, _batcher(seed), fork),
+        input=attributes,
     )
 
 
@@ -206,11 +227,18 @@ def _bedrock_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
     return BEDROCK + b"".join(number.to_bytes(32) for number in numbers)
 
 
+def l1_fees_of(attributes: bytes) -> L1Fees:
+    """The prices of L1 in these attributes; those of dev chains without any."""
+    found = decode_attributes(attributes)
+    return found.fees if isinstance(found, EcotoneAttributes) else L1_FEES
+
+
 def terms_of(
     base: Base,
     profile: ChainProfile,
     transaction_gas: int | None,
     excess_blob_gas: int = 0,
+    l1_fees: L1Fees = L1_FEES,
     *,
     start_gas: int = ATTRIBUTES_GAS_USED,
 ) -> Terms:
@@ -227,7 +255,7 @@ def terms_of(
         gas_limit=base.gas_limit - taken,
         base_fee=base.base_fee_per_gas,
         minimum_base_fee=minimum,
-        l1_fees=L1_FEES,
+        l1_fees=l1_fees,
         transaction_gas_cap=min((cap for cap in caps if cap is not None), default=None),
         init_code_size=profile.init_code_size,
         blobs=_blob_terms(base, rules, profile, excess_blob_gas),

@@ -376,8 +376,8 @@ class BlockBuilder:
         """Run the transactions that a block begins with."""
         mining, base = self.mining, block.base
         seed, block_time = mining.chain.seed, mining.state.block_time
-        milliseconds = mining.milliseconds_of(base)
-        block.run(first_transactions(base, block.rules, seed, block_time, milliseconds))
+        milliseconds, fork = mining.milliseconds_of(base), mining.l1_attributes
+        block.run(first_transactions(base, block.rules, seed, block_time, milliseconds, fork))
 
     def base_on(self, parent: Header) -> Base:
         """The base of the block after this one, with gas for the next transaction."""

@@ -30,6 +30,7 @@ from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.attributes import (
     ATTRIBUTES_GAS_USED,
     BASE_TIME_GAS_USED,
+    l1_fees_of,
     next_base,
     payload_id,
     terms_of,
@@ -72,7 +73,9 @@ class Mining:
         self._times_ns: dict[bytes, int] = {}
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
-        self.state = structs.replace(found or first, shows_sealed=first.shows_sealed)
+        self.state = structs.replace(
+            found or first, shows_sealed=first.shows_sealed, fork=first.fork
+        )
         self._set_lifetime()
         if self.state != found:
             self.change()
@@ -289,6 +292,11 @@ class Mining:
         self.change(attempts=self.state.attempts + 1)
         return payload_id(base, self.chain.seed, self.state.attempts)
 
+    @property
+    def l1_attributes(self) -> bytes:
+        """The attributes of L1 that blocks of a fork keep; empty for other chains."""
+        return b"" if self.state.fork is None else self.state.fork.attributes
+
     def terms_of(self, block: BlockInProgress) -> Terms:
         """The terms on which a block takes transactions.
 
@@ -297,7 +305,8 @@ class Mining:
         """
         cap = self.chain.transaction_gas or None
         profile, gas = self._writer.profile, self.start_gas
-        terms = terms_of(block.base, profile, cap, block.excess_blob_gas, start_gas=gas)
+        fees = l1_fees_of(self.l1_attributes)
+        terms = terms_of(block.base, profile, cap, block.excess_blob_gas, fees, start_gas=gas)
         gas_limit = max(block.base.gas_limit, block.parent.gas_limit)
         minimum = min(terms.minimum_base_fee, terms.base_fee)
         if (gas_limit, minimum) == (terms.gas_limit, terms.minimum_base_fee):

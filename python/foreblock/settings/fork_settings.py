@@ -62,5 +62,6 @@ class ForkPoint(Struct, frozen=True, kw_only=True):
     header: bytes
     config: bytes  # of the local chain, as in a genesis
     proven: bool  # its state is used only with proofs
+    attributes: bytes = b""  # of L1, as its first transaction has them on an OP chain
     values: bytes  # packed: what every local block needs, and the development accounts
     abilities: tuple[bytes, ...] = ()  # of the endpoints, in their order, if they were probed

@@ -46,6 +46,7 @@ class ForkOrigin(Struct, frozen=True, array_like=True):
     url: str  # of the first endpoint, without its secrets
     chain_id: int
     backoff_ms: int
+    attributes: bytes = b""  # of L1, on an OP chain: those of the block that it began on
 
 
 class DevState(Struct, frozen=True, array_like=True):
