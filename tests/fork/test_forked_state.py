@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foreblock import DevChain
-from foreblock.errors import BadSetting, IncompleteState, NoUpstream, RefusedCommand
+from foreblock.errors import BadSetting, IncompleteState, NoUpstream, RefusedCommand, Reverted
 from measures.forks import balances_call
 from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing
@@ -287,6 +287,18 @@ def test_a_call_that_reads_much_takes_two_rounds(upstream: Upstream) -> None:
         upstream.relay.forget()
         both(upstream, fork, "eth_call", call, "latest")
         assert not upstream.relay.methods
+
+
+def test_a_call_below_the_fork_reverts_as_any(upstream: Upstream) -> None:
+    call = {"to": text(upstream.token.address), "data": "0xa9059cbb" + f"{5:064x}" * 2}
+    with upstream.fork() as fork:
+        fork.seal()
+        said = []
+        for chain in (upstream.chain, fork):
+            with pytest.raises(Reverted) as caught:
+                chain.rpc("eth_call", call, "0x1")
+            said.append(str(caught.value))
+        assert said[0] == said[1]
 
 
 def test_headers_are_sent(upstream: Upstream) -> None:

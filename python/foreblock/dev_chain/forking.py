@@ -13,7 +13,7 @@ from msgspec import Raw
 from foreblock.bus.messages import CallUpstream, GetState
 from foreblock.clock import SECOND_NS, SystemClock
 from foreblock.dev_chain.driven_loop import finish
-from foreblock.errors import ErrorAnswer, NoUpstream, StateMissing
+from foreblock.errors import ErrorAnswer, NoUpstream, Reverted, StateMissing
 from foreblock.follow.pre_anchor import VerifiedHistory
 from foreblock.follow.prediction import PredictedCalls, call_hints, predicted_keys
 from foreblock.follow.worker_state import FetchBudget, WorkerState
@@ -21,8 +21,12 @@ from foreblock.fork.forked_chain import Fork
 from foreblock.fork.history import HINTED_ROUND, ForkedHistory, block_of, reading_settings
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.table import MethodFunction
+from foreblock.primitives import parse_data
 from foreblock.rpc.fetching_dispatcher import Missed
 from foreblock.sources.dev_network import ForkedBase
+from foreblock.types import revert_reason
+
+REVERTED: Final = 3  # the code of a call that reverted
 
 
 class LocalFork:
@@ -45,7 +49,7 @@ class LocalFork:
         self._blocks: Final = VerifiedHistory(
             ledger, self.state, self._ask, believes=True, only_below=True
         )
-        self._passed: Final = ForkedHistory(self._pass_on)
+        self._passed: Final = ForkedHistory(self._pass_on_for_client)
 
     @property
     def _fork(self) -> Fork:
@@ -70,6 +74,15 @@ class LocalFork:
             return await self._pass_on(method, params)
         except ErrorAnswer as error:
             raise NoUpstream(str(error), 1) from None
+
+    async def _pass_on_for_client(self, method: str, params: bytes) -> bytes:
+        try:
+            return await self._pass_on(method, params)
+        except ErrorAnswer as error:
+            if error.code != REVERTED:
+                raise
+            output = parse_data(error.data or "0x")
+            raise Reverted(output, revert_reason(output)) from None
 
     async def _pass_on(self, method: str, params: bytes) -> bytes:
         return self._fork.state.answer(CallUpstream(method, params)).result()

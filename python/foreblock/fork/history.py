@@ -122,7 +122,7 @@ def split_range(view: LedgerView, raw: Raw) -> tuple[bytes, bytes | None] | None
         return None  # the error is raised here
     if begins > base or ends < begins:
         return None
-    to_base = {**wanted, "fromBlock": first or format_quantity(begins)}
+    to_base = {**wanted, "fromBlock": format_quantity(begins)}
     to_base["toBlock"] = format_quantity(min(ends, base))
     below = msgspec.json.encode([to_base])
     if ends <= base:
