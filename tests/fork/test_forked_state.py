@@ -1,13 +1,22 @@
 """A fork has the state of its block: what its upstream says, or a full copy of the chain does."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foreblock import DevChain
-from foreblock.errors import BadSetting, IncompleteState, NoUpstream, RefusedCommand, Reverted
+from foreblock.errors import (
+    BadSetting,
+    DifferentGenesis,
+    IncompleteState,
+    NoUpstream,
+    RefusedCommand,
+    Reverted,
+    StoreOpenHere,
+)
 from measures.forks import balances_call
 from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing
@@ -299,6 +308,17 @@ def test_a_call_below_the_fork_reverts_as_any(upstream: Upstream) -> None:
                 chain.rpc("eth_call", call, "0x1")
             said.append(str(caught.value))
         assert said[0] == said[1]
+
+
+def test_a_fork_leaves_no_thread(upstream: Upstream, tmp_path: Path) -> None:
+    with upstream.fork(data=tmp_path) as fork:
+        assert fork.balance(BOB) == 5
+        fork.rpc("anvil_reset", {"forking": {"blockNumber": 1}})
+        with pytest.raises(StoreOpenHere):
+            upstream.fork(data=tmp_path)
+    with pytest.raises(DifferentGenesis):
+        DevChain(rules="ethereum", data=tmp_path)
+    assert not [each for each in threading.enumerate() if each.name == "fork"]
 
 
 def test_headers_are_sent(upstream: Upstream) -> None:

@@ -380,6 +380,7 @@ def test_hints_are_asked_for_together_and_not_waited_for_beyond_the_deadline() -
         """Finds everything immediately; its hints never come."""
 
         settings = FollowSettings(fetch_timeout=0.01)
+        hinted_round = 2
         fetched = 0
 
         async def fetch(self, wanted: StateKeys, _: float) -> None:

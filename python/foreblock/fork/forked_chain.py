@@ -75,7 +75,11 @@ class Fork:
 
     def open_store(self, seen: SeenCommit | None) -> Store:
         """The store of the network; an empty one begins at the fork block."""
-        store = open_followed_store(self._network, seen)
+        try:
+            store = open_followed_store(self._network, seen)
+        except BaseException:
+            self.close()
+            raise
         try:
             with store.view() as view:
                 is_new, base = is_empty(view), view.heads.base
@@ -86,6 +90,7 @@ class Fork:
                 _check_same(None if base.is_complete else base.hash, self.header)
             self._serve(store)
         except BaseException:
+            self.close()
             store.close()
             raise
         return store

@@ -21,7 +21,14 @@ from foreblock.bus.commands import (
 )
 from foreblock.bus.messages import BusRequest, ToWorker
 from foreblock.clock import SECOND_NS, Clock
-from foreblock.errors import BadGenesis, BadSetting, EndpointError, PoolRefusal, RefusedCommand
+from foreblock.errors import (
+    BadGenesis,
+    BadSetting,
+    DifferentGenesis,
+    EndpointError,
+    PoolRefusal,
+    RefusedCommand,
+)
 from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.building.parent_state import StateFinder
 from foreblock.ledger.genesis.genesis_file import (
@@ -38,6 +45,7 @@ from foreblock.ledger.storage.open_store import FetchedState, Store
 from foreblock.ledger.storage.store_watch import SeenCommit, StoreWatch
 from foreblock.ledger.tracing.chain_report import ReachedPosition
 from foreblock.metrics.meters import NetworkMetrics
+from foreblock.primitives import format_data
 from foreblock.sequencer.commands import execute, is_short
 from foreblock.sequencer.commands.state import execute_together
 from foreblock.sequencer.dev_genesis import (
@@ -161,6 +169,8 @@ class DevChainSource:
                 self._restore_saved(waited)
             self._print()
         except BaseException:
+            if fork is not None:
+                fork.close()
             self.store.close()
             raise
 
@@ -493,12 +503,21 @@ def _open_store(
     genesis = genesis_of(network)
     store = open_network_store(network, genesis, seen, commits)
     try:
+        _refuse_fork(store)
         # For followers of the chain.
         (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _refuse_fork(store: Store) -> None:
+    """Raise `DifferentGenesis` for the store of a fork, whose state is known in part."""
+    with store.view() as view:
+        base = view.heads.base
+    if not base.is_complete:
+        raise DifferentGenesis("fork block", format_data(base.hash), "none")
 
 
 def genesis_of(network: Network) -> Genesis:
