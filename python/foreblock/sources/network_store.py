@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import StoreLocked
+from foreblock.errors import StoreLocked, StoreOpenHere
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.open_store import (
@@ -52,12 +52,15 @@ def open_followed_store(network: Network, seen: SeenCommit | None) -> Store:
 
 
 def _when_unlocked(open_store: Callable[[], Store]) -> Store:
-    """Open a store, after waiting for its lock. Raises `StoreLocked` if that takes too long."""
+    """Open a store, after waiting for its lock and for views that threads of this process end.
+
+    Raises `StoreLocked` or `StoreOpenHere` if that takes too long.
+    """
     until = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
             return open_store()
-        except StoreLocked:
+        except (StoreLocked, StoreOpenHere):
             if time.monotonic() >= until:
                 raise
             time.sleep(_RETRY)
