@@ -24,6 +24,25 @@ def test_a_line_has_the_time_left(done: int, total: int, seconds: float, shown: 
     assert line("geth", done, total, seconds) == shown
 
 
+def test_bytes_have_units() -> None:
+    assert line("", 1 << 20, 3 << 30, 0.01, in_bytes=True) == "1.0 MiB of 3.0 GiB, 31 s left"
+
+
+def test_each_stage_has_its_own_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([100.0, 110.0, 120.0, 130.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    with progress("import") as report:
+        for stage, done in (("reading", 8), ("storing", 0), ("storing", 2)):
+            report(stage, done, 8)
+    assert capsys.readouterr().err.splitlines() == [
+        "import: 8/8 reading, 0 s left",
+        "import: 0/8 storing",
+        "import: 2/8 storing, 30 s left",
+    ]
+
+
 def test_a_step_is_a_line_but_not_sooner_than_after_a_while(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

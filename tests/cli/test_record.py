@@ -60,9 +60,7 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("listens", "why"), [(False, "[Errno 111] Connect call failed"), (True, "no message")]
-)
+@pytest.mark.parametrize(("listens", "why"), [(False, "connection refused"), (True, "no message")])
 def test_a_feed_without_messages_is_a_failure(tmp_path: Path, *, listens: bool, why: str) -> None:
     with socket.socket() as feed:
         feed.bind(("127.0.0.1", 0))

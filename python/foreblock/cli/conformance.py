@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.cli.progress import progress
+from foreblock.cli.progress import STEP_SECONDS, progress
 from foreblock.cli.verb import (
     argument,
     failing_in_one_line,
@@ -79,7 +79,7 @@ def conformance(
         with (
             _endpoint(folder, url, dialect) as address,
             Endpoint(address) as endpoint,
-            progress("conformance") as report,
+            progress("conformance", STEP_SECONDS) as report,
         ):
             outcomes = []
             for outcome in replay(endpoint, cases, ReplayRules(dialect, messages)):

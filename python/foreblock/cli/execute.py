@@ -2,18 +2,15 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from foreblock.chains.chain_file import ChainFacts, find_chain
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     FILE,
     INTERRUPTED,
@@ -77,8 +74,9 @@ def execute(*, files: Sequence[Path], chain: str | None, as_json: bool) -> None:
         known = None if chain is None else find_chain(chain)
     results: list[ExecutedFile] = []
     try:
-        with _progress_bar(files) as shown:
-            for file in shown:
+        with progress("execute") as report:
+            for file in files:
+                report(file.name, len(results), len(files))
                 results.append(_execute(file, known))
                 if not as_json:
                     _print(results[-1])
@@ -128,22 +126,3 @@ def _print(result: ExecutedFile) -> None:
         verdict = "ok" if result.error is None else "differs"
         spent = f"{result.gas_used / MEGAGAS:.1f} Mgas {result.milliseconds:.0f} ms"
         click.echo(f"{result.number} {result.hash} {verdict} {spent}")
-
-
-@contextmanager
-def _progress_bar(files: Sequence[Path]) -> Iterator[Iterator[Path]]:
-    """A bar over the files, on standard error if it is a terminal and there are several."""
-    columns = (TextColumn("{task.fields[name]}"), BarColumn(), MofNCompleteColumn(),
-               TimeRemainingColumn())  # fmt: skip
-    console = Console(stderr=True)
-    hidden = not console.is_terminal or len(files) == 1
-    with Bar(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("execute", total=len(files), name="")
-
-        def each() -> Iterator[Path]:
-            for file in files:
-                bar.update(task, name=file.name)
-                yield file
-                bar.advance(task)
-
-        yield each()

@@ -2,16 +2,12 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from foreblock.cli.progress import progress
 from foreblock.cli.state_import import run_state_import
 from foreblock.cli.verb import (
     DIRECTORY,
@@ -25,7 +21,7 @@ from foreblock.cli.verb import (
     stop,
     verb,
 )
-from foreblock.ledger.importing.importer import Imported, Progress, Report, import_files
+from foreblock.ledger.importing.importer import Imported, Progress, import_files
 from foreblock.primitives import format_data
 
 MEGAGAS: Final = 10**6
@@ -83,14 +79,27 @@ def import_(  # noqa: PLR0913, keywords
     if chain is None:
         raise click.UsageError("--chain or --state is required.")
     begun = time.monotonic()
-    stored = _LastStored()
+    stored: int | None = None  # the last block that a commit has made durable
     try:
-        with failing_in_one_line(), _progress_bar(chain, stored) as report:
+        with failing_in_one_line(), progress("import", in_bytes=True) as show:
+            length = chain.stat().st_size
+
+            def report(at: Progress) -> None:
+                nonlocal stored
+                stored = at.stored
+                speed = _megagas_per_second(at, time.monotonic() - begun)
+                show(f"block {at.number}, {speed:.0f} Mgas/s", at.position, length)
+
             imported = import_files(
                 genesis, chain, data, fork_choice, report, address_index=address_index
             )
     except KeyboardInterrupt:
-        stop(f"interrupted; {stored}; run the same command again to continue", INTERRUPTED)
+        reached = (
+            "nothing was stored by this run"
+            if stored is None
+            else f"the store is at block {stored}"
+        )
+        stop(f"interrupted; {reached}; run the same command again to continue", INTERRUPTED)
     seconds = time.monotonic() - begun
     summary = _summary_json if as_json else _summary_text
     click.echo(summary(imported, seconds))
@@ -107,40 +116,6 @@ def _refuse_without_state(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"--{name} is used with --state.")
-
-
-class _LastStored:
-    """The last block known to be stored, for the message on Ctrl-C."""
-
-    number: int | None = None
-
-    def __str__(self) -> str:
-        if self.number is None:
-            return "nothing was stored by this run"
-        return f"the store is at block {self.number}"
-
-
-@contextmanager
-def _progress_bar(chain: Path, stored: _LastStored) -> Iterator[Report]:
-    """A bar over the bytes of the file, on standard error if it is a terminal."""
-    columns = (
-        TextColumn("block {task.fields[number]}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[speed]:.0f} Mgas/s"),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    begun = time.monotonic()
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("import", total=chain.stat().st_size, number=0, speed=0.0)
-
-        def report(progress: Progress) -> None:
-            stored.number = progress.stored
-            speed = _megagas_per_second(progress, time.monotonic() - begun)
-            bar.update(task, completed=progress.position, number=progress.number, speed=speed)
-
-        yield report
 
 
 def _megagas_per_second(progress: Progress, seconds: float) -> float:

@@ -1,5 +1,6 @@
 """Progress of long work on standard error: a bar with the time left on a terminal, else lines."""
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
@@ -19,51 +21,68 @@ from rich.progress import (
 )
 
 from foreblock.bench.measure import Report
+from foreblock.cli.verb import size
 
-LINE_SECONDS: Final = 1.0  # between two lines
+LINE_SECONDS: Final = 10.0  # between two lines
+STEP_SECONDS: Final = 1.0  # the same where each step is a result
 TICK_SECONDS: Final = 1.0
 
 
 @contextmanager
-def progress(name: str, every: float = LINE_SECONDS) -> Iterator[Report]:
-    """A function to report with; without a terminal it prints a line every so many seconds."""
+def progress(name: str, every: float = LINE_SECONDS, *, in_bytes: bool = False) -> Iterator[Report]:
+    """A function to report with; a count that decreases begins the next stage of the work."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(name, every)
+        yield _lines(name, every, in_bytes=in_bytes)
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(),
-               MofNCompleteColumn(), TaskProgressColumn(), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as shown:
+    count = DownloadColumn(binary_units=True) if in_bytes else MofNCompleteColumn()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), count,
+               TaskProgressColumn(), TimeRemainingColumn())  # fmt: skip
+    # Results that go to a file stay there; those that go to the terminal are printed above the bar.
+    to_terminal = sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=to_terminal) as shown:
         task = shown.add_task(name, total=None)
+        before = 0
 
         def report(text: str, done: int, total: int) -> None:
-            shown.update(task, description=text, completed=done, total=total or None)
+            nonlocal before
+            if done < before:
+                shown.reset(task)
+            before = done
+            shown.update(task, description=text or name, completed=done, total=total or None)
 
         yield report
 
 
-def _lines(name: str, every: float) -> Report:
+def _lines(name: str, every: float, *, in_bytes: bool) -> Report:
     begun = last = time.monotonic()
+    before = 0
 
     def report(text: str, done: int, total: int) -> None:
-        nonlocal last
+        nonlocal begun, last, before
         now = time.monotonic()
+        if done < before:
+            begun = now
+        before = done
         if now - last >= every:
             last = now
-            click.echo(f"{name}: {line(text, done, total, now - begun)}", err=True)
+            shown = line(text, done, total, now - begun, in_bytes=in_bytes)
+            click.echo(f"{name}: {shown}", err=True)
 
     return report
 
 
-def line(text: str, done: int, total: int, seconds: float) -> str:
+def line(text: str, done: int, total: int, seconds: float, *, in_bytes: bool = False) -> str:
     """One step in words, after the work has taken so many seconds."""
     if not total:
         return text
+    step = f"{size(done)} of {size(total)}, {text}" if in_bytes else f"{done}/{total} {text}"
+    step = step.rstrip(", ")
     if not done:
-        return f"{done}/{total} {text}"
+        return step
     left = seconds * (total - done) / done
     shown = f"{left / 60:.0f} min" if left >= 120 else f"{left:.0f} s"
-    return f"{done}/{total} {text}, {shown} left"
+    return f"{step}, {shown} left"
 
 
 @contextmanager

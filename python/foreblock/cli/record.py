@@ -42,7 +42,6 @@ from foreblock.service.log_output import configure
 from foreblock.status.status_text import counted
 
 SHOWN_EVERY: Final = 0.2  # seconds
-LINE_SECONDS: Final = 10.0
 
 state = in_section("State")
 
@@ -116,7 +115,7 @@ async def _record(
 ) -> Recorder:
     recorder = Recorder(url, opened, SystemClock())
     begun = time.monotonic()
-    with contextlib.suppress(asyncio.CancelledError), progress("record", LINE_SECONDS) as report:
+    with contextlib.suppress(asyncio.CancelledError), progress("record") as report:
 
         def is_enough() -> bool:
             done = recorder.messages if messages is not None else int(time.monotonic() - begun)

@@ -5,15 +5,14 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
 
 from foreblock.chains.chain_file import FollowedChain, followed_chain
+from foreblock.cli.progress import progress
 from foreblock.clock import SystemClock
 from foreblock.errors import BadRecording, MalformedFlashblock
 from foreblock.feed.messages import decode
@@ -47,7 +46,8 @@ def record_state(feed: Path, state: Path, chain: str, upstream: str) -> None:
     if stretch is None:
         raise BadRecording(str(feed), 1, "no complete block was recorded; record for longer")
     followed = followed_chain(chain)
-    with _bar() as report:
+    with progress("record") as show:
+        report = partial(show, "gathering state")
         gathered = asyncio.run(_gather(followed, upstream, stretch, report))
     run_offline(gathered, followed.config, str(state))
     _write(gathered, state)
@@ -114,16 +114,3 @@ def serving_node(node: OfflineNode, listen: str) -> Iterator[str]:
         yield url
     finally:
         server.close()
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Report]:
-    console = Console(stderr=True)
-    columns = (TextColumn("gathering state"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("")
-
-        def report(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield report

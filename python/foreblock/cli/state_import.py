@@ -3,25 +3,21 @@
 import io
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from foreblock.chains.chain_file import config_of, find_chain
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, stop
 from foreblock.errors import BadState, Undecodable
 from foreblock.ledger.importing.chain_files import read_items
 from foreblock.ledger.importing.state_import import (
     ImportedState,
     ImportStart,
-    Report,
     config_of_genesis,
     import_state,
 )
@@ -131,11 +127,13 @@ def run_state_import(
         raise click.UsageError("--state requires the rules of its chain: --preset or --genesis.")
     begun = time.monotonic()
     try:
-        with failing_in_one_line(), _progress_bar() as report:
+        with failing_in_one_line(), progress("import") as report:
             given = read_header_file(header)
             config = _config(genesis, preset)
             beginning = ImportStart(given.headers, given.total_difficulty, config)
-            done = import_state(dump, beginning, data, report)
+            done = import_state(
+                dump, beginning, data, lambda stage, *count: report(STAGES[stage], *count)
+            )
     except KeyboardInterrupt:
         stop(f"interrupted; there is no store at {data}", INTERRUPTED)
     summary = _summary_json if as_json else _summary_text
@@ -147,30 +145,6 @@ def _config(genesis: Path | None, preset: str | None) -> bytes:
         return config_of(find_chain(preset))
     assert genesis is not None, "one of both is given"
     return config_of_genesis(genesis.read_bytes())
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Report]:
-    """A bar for each stage, on standard error if it is a terminal."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("")
-        shown = ""
-
-        def report(stage: str, done: int, total: int) -> None:
-            nonlocal shown
-            if stage != shown:
-                bar.reset(task, description=STAGES[stage])
-                shown = stage
-            bar.update(task, completed=done, total=total or None)
-
-        yield report
 
 
 def _summary_text(done: ImportedState, seconds: float) -> str:

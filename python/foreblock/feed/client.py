@@ -17,6 +17,7 @@ the connection; `why` has the reason.
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -300,7 +301,10 @@ class FeedClient:
         return fragments[0] if len(fragments) == 1 else b"".join(fragments)
 
     def _failed(self, failure: Exception) -> None:
-        self.last_error = self._aborted or harmless(str(failure)) or type(failure).__name__
+        text = str(failure)
+        if isinstance(failure, OSError) and failure.errno and failure.errno > 0:
+            text = os.strerror(failure.errno).lower()
+        self.last_error = self._aborted or harmless(text) or type(failure).__name__
         log.info("feed_lost", feed=self.url, why=self.last_error)
         self._lost()
 

@@ -1,5 +1,6 @@
 """`foreblock store` for people and scripts, and the examples of its page."""
 
+import itertools
 import json
 import os
 import pty
@@ -14,11 +15,13 @@ from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from types import SimpleNamespace
 
 import pytest
 
 from conftest import ChainFiles
 from foreblock._engine import Store
+from foreblock.cli import progress
 from support.chains.importing import import_bytes
 from support.payloads.small_store import append
 from support.servers.command import run, run_apart
@@ -135,18 +138,39 @@ def test_the_examples_of_the_page_run(checkout: Path, tmp_path: Path) -> None:
         assert measured(done.stdout) == measured(output), command
 
 
-def test_a_terminal_shows_a_bar_for_each_part(imported: Path) -> None:
+def test_a_terminal_shows_a_bar_for_each_part_and_files_have_the_results(imported: Path) -> None:
+    with damaging(imported) as tables:
+        tables["codes"].flip(lambda _, code: bool(code))
     ours, theirs = pty.openpty()
     with closing_both(ours, theirs):
         command = [*FOREBLOCK, "store", "check", str(imported)]
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
         done = subprocess.run(
-            command, stdout=PIPE, stderr=theirs, text=True, check=True, env=environment
+            command, stdout=PIPE, stderr=theirs, text=True, check=False, env=environment
         )
         shown = os.read(ours, 1 << 20).decode()
     assert "roots of kept states" in shown
     assert "13/13" in shown
-    assert done.stdout.startswith("no damage")
+    damage, summary = done.stdout.splitlines()
+    assert damage.startswith("codes 0x")
+    assert summary.startswith("1 damage in ")
+
+
+def test_without_a_terminal_long_work_prints_lines(
+    imported: Path, example: ChainFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(0, 60)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    for arguments, first in [
+        (("import", *example.options(tmp_path / "new")), r"import: \d+ KiB of 8 KiB, block \d+, "),
+        (("store", "copy", imported, tmp_path / "copy"), r"store copy: .* KiB of "),
+        (("store", "compact", imported), r"store compact: .* KiB of "),
+        (("store", "dump", imported, tmp_path / "dump"), r"store dump: \d+/100 percent"),
+    ]:
+        done = run(*arguments)
+        assert done.returncode == 0
+        assert re.match(first, done.stderr), done.stderr
+        assert done.stderr.endswith(" s left\n")
 
 
 @contextmanager

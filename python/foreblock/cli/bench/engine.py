@@ -12,7 +12,7 @@ from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
 from foreblock.bench.measure import Figure, Report, describe
-from foreblock.cli.progress import progress
+from foreblock.cli.progress import STEP_SECONDS, progress
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,
@@ -61,7 +61,7 @@ def engine(
     with failing_in_one_line(), unwinding_on_signals(), _folder(data) as folder:
         machine = describe(folder)
         try:
-            with progress("bench engine") as report:
+            with progress("bench engine", STEP_SECONDS) as report:
                 _measure(folder, counts, files, report, found)
         except SystemExit:
             if found:

@@ -34,7 +34,6 @@ from foreblock.cli.verb import (
 from foreblock.errors import InvalidArgument
 
 START_SECONDS: Final = 4  # about, until the clients begin
-LINE_SECONDS: Final = 10.0
 
 load, of_feed = in_section("Load"), in_section("Feed")
 
@@ -109,7 +108,7 @@ def _shown(options: PreconfOptions) -> Iterator[None]:
     """Show the time that is left. The clients return their figures at the end only."""
     seconds = START_SECONDS + options.in_all
     try:
-        with progress("bench preconf", LINE_SECONDS) as report, ticking(report, "s", seconds):
+        with progress("bench preconf") as report, ticking(report, "s", seconds):
             yield
     except SystemExit:
         click.echo("foreblock: interrupted; there are no figures before the end", err=True)

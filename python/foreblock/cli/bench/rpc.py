@@ -20,7 +20,7 @@ from foreblock.cli.bench.rpc_report import (
     print_counts,
     print_tables,
 )
-from foreblock.cli.progress import progress
+from foreblock.cli.progress import STEP_SECONDS, progress
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,
@@ -100,10 +100,10 @@ def rpc(  # noqa: PLR0913, one for each option
         places = (comparison, Path(folder))
         found, delivered = Answers({}), list[Delivered]()
         try:
-            with progress("bench rpc") as report:
+            with progress("bench rpc", STEP_SECONDS) as report:
                 for answers in answer(bench, asked, rounds, places, report) if asked else ():
                     found = answers
-            with progress("bench rpc, notifications") as report:
+            with progress("bench rpc, notifications", STEP_SECONDS) as report:
                 for figures in deliveries(bench, rows, rounds, places, report):
                     delivered = figures
         except SystemExit:
@@ -137,7 +137,7 @@ def _instructions(
         failing_in_one_line(),
         unwinding_on_signals(),
         tempfile.TemporaryDirectory(prefix="foreblock-bench-") as folder,
-        progress("bench rpc") as report,
+        progress("bench rpc", STEP_SECONDS) as report,
     ):
         if peer or not asked:
             raise InvalidArgument("--instructions counts requests to builds of foreblock only")

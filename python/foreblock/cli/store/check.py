@@ -9,16 +9,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     INTERRUPTED,
     STORE,
@@ -35,7 +31,7 @@ from foreblock.ledger.checking.check_store import Checked, check_store
 # Signals that kill a process that reads a damaged file as memory.
 KILLED_BY_FILE: Final = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT)
 SIGNALLED: Final = 128  # plus the number of the signal, as a shell reports it
-# Names of the parts in the progress bar.
+# Names of the parts in the progress.
 PARTS: Final = {
     "blocks": "blocks, receipts, senders",
     "index": "indices",
@@ -72,8 +68,12 @@ def check(*, data: Path, as_json: bool) -> None:
         if not as_json:
             click.echo(line(damage))
 
+    def report(part: str, done: int, total: int) -> None:
+        # The number of some things is an estimate.
+        show(PARTS.get(part, part), min(done, total), total)
+
     try:
-        with failing_in_one_line(), _progress_bar() as report:
+        with failing_in_one_line(), progress("store check") as show:
             checked = _checked(str(data), on_damage, report)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
@@ -115,27 +115,6 @@ def _checked(path: str, on_damage: OnDamage, report: Report) -> Checked | None:
     except StoreDamaged as why:
         on_damage(Damage("store", b"", str(why)))
         return None
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Report]:
-    """A bar for the part that runs, on standard error if it is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description:<26}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("")
-
-        def report(part: str, done: int, total: int) -> None:
-            named = PARTS.get(part, part)
-            # The number of some things is an estimate.
-            bar.update(task, description=named, completed=min(done, total), total=total)
-
-        yield report
 
 
 def _summary(checked: Checked | None, found: list[Damage], seconds: float) -> str:

@@ -2,16 +2,13 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     INTERRUPTED,
     STORE,
@@ -22,7 +19,7 @@ from foreblock.cli.verb import (
     stop,
     verb,
 )
-from foreblock.ledger.storage.copy_store import Copied, Report, compact_store, copy_store
+from foreblock.ledger.storage.copy_store import Copied, compact_store, copy_store
 from foreblock.primitives import format_data
 from foreblock.service.log_output import configure
 from foreblock.settings.networks import ONLY, check_libraries
@@ -34,26 +31,12 @@ def run_copy(data: Path, to: Path, *, as_json: bool) -> None:
     """Copy a store and print the summary; failures end the program in one line."""
     begun = time.monotonic()
     try:
-        with failing_in_one_line(), progress_bar("copy") as report:
-            copied = copy_store(data, to, report)
+        with failing_in_one_line(), progress("store copy", in_bytes=True) as report:
+            copied = copy_store(data, to, partial(report, ""))
     except KeyboardInterrupt:
         stop(f"interrupted; {to} was not created", INTERRUPTED)
     summary = _summary_json if as_json else _summary_text
     click.echo(summary(copied, time.monotonic() - begun))
-
-
-@contextmanager
-def progress_bar(name: str) -> Iterator[Report]:
-    """A bar over the bytes of the copy, on standard error if it is a terminal."""
-    console = Console(stderr=True)
-    columns = (BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(name)
-
-        def report(written: int, expected: int) -> None:
-            bar.update(task, completed=written, total=expected)
-
-        yield report
 
 
 def _summary_text(copied: Copied, seconds: float) -> str:
@@ -104,8 +87,8 @@ def compact(*, data: Path, as_json: bool) -> None:
     """
     begun = time.monotonic()
     try:
-        with failing_in_one_line(), progress_bar("compact") as report:
-            done = compact_store(data, report)
+        with failing_in_one_line(), progress("store compact", in_bytes=True) as report:
+            done = compact_store(data, partial(report, ""))
     except KeyboardInterrupt:
         stop(f"interrupted; the store at {data} is intact", INTERRUPTED)
     seconds = time.monotonic() - begun
@@ -135,12 +118,12 @@ def fetch(*, url: str, target: Path, as_json: bool) -> None:
     """
     begun = time.monotonic()
     try:
-        with failing_in_one_line(), progress_bar("fetch") as report:
+        with failing_in_one_line(), progress("store fetch", in_bytes=True) as report:
             check_libraries()
             configure("error")  # a failure is reported in one line
             from foreblock.snapshot.bootstrap import bootstrap  # noqa: PLC0415, it needs them
 
-            taken = bootstrap(target, [url], ONLY, report=report)
+            taken = bootstrap(target, [url], ONLY, report=partial(report, ""))
     except KeyboardInterrupt:
         stop(f"interrupted; {target} was not created", INTERRUPTED)
     seconds = time.monotonic() - begun

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from foreblock.cli.progress import progress
 from foreblock.cli.verb import (
     INTERRUPTED,
     OUTPUT,
@@ -25,7 +23,7 @@ from foreblock.cli.verb import (
     verb,
 )
 from foreblock.errors import StoreExists
-from foreblock.ledger.storage.inspect_store import Dumped, Report, dump_store
+from foreblock.ledger.storage.inspect_store import Dumped, dump_store
 from foreblock.primitives import format_data
 
 
@@ -51,8 +49,12 @@ def dump(*, data: Path, file: Path, block: int | None, header: Path | None, as_j
     BLOCKHASH may need.
     """
     begun = time.monotonic()
+
+    def report(share: float) -> None:
+        show("percent", round(100 * share), 100)
+
     try:
-        with failing_in_one_line(), _new(file) as out, _progress_bar() as report:
+        with failing_in_one_line(), _new(file) as out, progress("store dump") as show:
             done = dump_store(data, block, out, report, header)
     except KeyboardInterrupt:
         stop("interrupted; there is no dump", INTERRUPTED)
@@ -77,19 +79,6 @@ def _new(file: Path) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Report]:
-    console = Console(stderr=True)
-    columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("dump", total=1.0)
-
-        def report(done: float) -> None:
-            bar.update(task, completed=done)
-
-        yield report
 
 
 def _summary_text(done: Dumped, seconds: float) -> str:
