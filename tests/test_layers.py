@@ -34,7 +34,7 @@ BELOW = {
     # Scheduling in a worker, and its server; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "backoff clock errors status types",
-    "settings": "clock errors scheduling secret_urls",
+    "settings": "clock errors primitives scheduling secret_urls",
     "server": "backoff errors scheduling settings",
     "page": "server",
     "rpc": "_engine errors metrics scheduling",

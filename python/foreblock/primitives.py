@@ -1,4 +1,4 @@
-"""Forms at the edges: hex, read strictly; RLP; and foreign texts made safe to log.
+"""Forms at the edges: hex, read strictly; RLP; foreign texts made safe to log; similar words.
 
 Inside foreblock numbers are `int` and byte strings are `bytes`; hex exists only in files and
 on the wire. A refused text raises `ValueError` with the reason; the caller knows the place of
@@ -6,7 +6,7 @@ the text and adds it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Union
 
 ADDRESS_BYTES: Final = 20
@@ -25,6 +25,7 @@ _RLP_SHORT: Final = 55  # payloads up to this length have a prefix of one byte
 
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_SIMILAR: Final = 0.65  # of two words, from 0 to 1
 _NOT_HEX: Final = "not all characters are hex digits"
 _UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
 
@@ -99,6 +100,14 @@ def harmless(text: str, longest: int = LONGEST) -> str:
     """
     line = " ".join(text[: 4 * longest].split())[:longest]
     return "".join(each if each.isprintable() else _UNPRINTABLE for each in line)
+
+
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """A question that ends an error message, or nothing if no known word is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415, only for an error
+
+    found = get_close_matches(word, sorted(known), n=1, cutoff=_SIMILAR)
+    return f"; did you mean {prefix}{found[0]}?" if found else ""
 
 
 def _hex_digits(text: object) -> str:

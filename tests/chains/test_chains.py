@@ -139,8 +139,13 @@ def test_a_chain_is_found_by_name_and_by_file(tmp_path: Path) -> None:
     path.write_text(text().replace("op-mainnet", "mine", 1), "utf-8")
     assert find_chain(str(path)).name == "mine"
     assert find_chain("unichain") is preset("unichain")
-    with pytest.raises(BadChain, match="chain base: not a chain that foreblock knows; it knows bo"):
-        find_chain("base")
+    for name, why in [
+        ("base", "not supported: since its upgrades of 2026 Base has its own rules"),
+        ("op-manet", "not a chain that foreblock knows; did you mean op-mainnet"),
+        ("ethereum", "not a chain that foreblock knows; `foreblock chains` lists"),
+    ]:
+        with pytest.raises(BadChain, match=f"chain {name}: {why}"):
+            find_chain(name)
     with pytest.raises(BadChain, match="no such file"):
         find_chain(str(tmp_path / "absent.toml"))
     with pytest.raises(BadChain, match="is a directory"):

@@ -290,7 +290,8 @@ def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
     with dev_chain(data) as first:
         address = first.main.url.removeprefix("http://")
         assert f"{address}: address already in use" in refused(f"--listen={address}")
-        assert "already being written by another process" in refused(data)
+        # The other process may end, so the next start may succeed.
+        assert "already being written by another process" in refused(data, code=1)
 
 
 def test_processes_end_with_their_supervisor_and_the_next_one_tidies_up_and_goes_on(

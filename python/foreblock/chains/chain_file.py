@@ -31,7 +31,7 @@ from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
 from foreblock.ledger.rules.profile import ChainProfile, OptimismParameters
-from foreblock.primitives import ZERO_ADDRESS, parse_hash
+from foreblock.primitives import ZERO_ADDRESS, did_you_mean, parse_hash
 
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$")]
 Seconds = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -202,6 +202,10 @@ def profile_of(chain: ChainFacts) -> ChainProfile:
 
 
 _SUFFIX: Final = ".toml"
+_UNSUPPORTED: Final = {
+    "base": "not supported: since its upgrades of 2026 Base has its own rules and no flashblocks",
+    "xlayer": "not supported: X Layer's client has its own rules",
+}
 LONGEST_FILE: Final = 1 << 20  # bytes
 
 
@@ -217,7 +221,8 @@ def names() -> list[str]:
 def preset(name: str) -> ChainFacts:
     """The preset of this name. Raises `BadChain`."""
     if name not in names():
-        raise BadChain(name, f"not a chain that foreblock knows; it knows {', '.join(names())}")
+        similar = did_you_mean(name, names()) or "; `foreblock chains` lists the known ones"
+        raise BadChain(name, _UNSUPPORTED.get(name, f"not a chain that foreblock knows{similar}"))
     text = files(__package__).joinpath("presets", name + _SUFFIX).read_text("utf-8")
     return read_chain(text, name)
 

@@ -12,8 +12,7 @@ from foreblock.cli.revert_errors import reason_of
 from foreblock.cli.verb import failing_in_one_line, json_option, option
 from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.ledger.rules.transaction_rules import checksum_address
-from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
-from foreblock.settings.declare import did_you_mean
+from foreblock.primitives import HASH_BYTES, did_you_mean, parse_address, parse_data, parse_quantity
 from foreblock.upstream.rpc_client import DEFAULT_URL, Endpoint, shown_snapshot
 
 Value = TypeVar("Value")

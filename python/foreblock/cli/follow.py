@@ -36,7 +36,7 @@ EVERYDAY: Final = (
     "workers", "config_file",
 )  # fmt: skip
 EXAMPLES: Final = (
-    "foreblock follow base --upstream https://RPC/KEY",
+    "foreblock follow unichain --upstream https://RPC/KEY",
     "foreblock follow op-mainnet --upstream https://RPC/KEY --data build/op",
     "foreblock follow genesis.json --upstream http://NODE --feed ws://HOST/ws",
 )
@@ -79,9 +79,8 @@ def follow(given: CommandLine, *, name: str | None, port: int | None) -> None:
         chain = followed_chain(settings.follow.chain)
         with _folder(settings.service.data) as folder:
             served = _network(settings, folder)
-            cut_short = launch.run(
-                settings.service, [served], lambda started: _print_started(settings, chain, started)
-            )
+            _print_sources(settings, chain)  # first, since the start may wait for them
+            cut_short = launch.run(settings.service, [served], _print_started)
     if cut_short:
         sys.exit(INTERRUPTED)
 
@@ -116,11 +115,9 @@ def _network(settings: FollowingSettings, folder: Path) -> launch.ServedNetwork:
     return launch.ServedNetwork(network, settings.service.listen, settings.feed_listen)
 
 
-def _print_started(
-    settings: FollowingSettings, chain: FollowedChain, started: launch.StartedService
-) -> None:
-    """Print the chain, its sources, their trust level, and the address of the service."""
-    follow, address = settings.follow, started.addresses[0]
+def _print_sources(settings: FollowingSettings, chain: FollowedChain) -> None:
+    """Print the chain, its sources and their trust level."""
+    follow = settings.follow
     feeds = [each for each in settings.feed or chain.feeds if each != NO_FEED]
     anchor = f"the {follow.anchor} block" if follow.anchor in ANCHORS else f"block {follow.anchor}"
     click.echo(f"{chain.title}, chain id {chain.profile.chain_id}, from {anchor} on")
@@ -138,6 +135,11 @@ def _print_started(
     click.echo(f"  trust        {meaning[follow.trust]}")
     where = settings.service.data or "a temporary directory, removed at the end"
     click.echo(f"  data in      {where}")
+
+
+def _print_started(started: launch.StartedService) -> None:
+    """Print the addresses of the service."""
+    address = started.addresses[0]
     noun = "worker" if started.workers == 1 else "workers"
     urls = ", ".join(f"http://{each}" for each in address.split(", "))
     click.echo(f"listening on {urls} with {started.workers} {noun}")

@@ -175,7 +175,7 @@ class VerbGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb; one that is mistyped is refused with those that are similar."""
         if not ctx.resilient_parsing and args[0] not in self._modules and args[0][:1] != "-":
-            from foreblock.settings.declare import did_you_mean  # noqa: PLC0415, only when it fails
+            from foreblock.primitives import did_you_mean  # noqa: PLC0415, only when it fails
 
             ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], self._modules)}")
         return super().resolve_command(ctx, args)

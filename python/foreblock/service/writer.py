@@ -115,7 +115,6 @@ async def _write(text: bytes, line: socket.socket) -> None:
     raise_file_limit()  # for feed connections and stores
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_reader(line, answering(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     counters = open_counter_file(order.runtime, WRITER)
@@ -159,6 +158,9 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     await kept.begin()  # fail the start of the service if it cannot start
                 networks.append(kept)
                 writer.add(kept)
+        # Before this, SIGTERM ends the process at once: a start may wait long for an upstream, and
+        # commits survive a kill.
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
         await writer.bus.listen(socket.socket(fileno=order.bus))
         running.callback(writer.bus.close)
         spare_from_collection()

@@ -9,7 +9,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import ValidationError, convert
@@ -18,8 +18,6 @@ from foreblock.errors import BadSetting
 
 TRUE: Final = frozenset({"true", "yes", "on", "1"})
 FALSE: Final = frozenset({"false", "no", "off", "0"})
-
-_SIMILAR: Final = 0.65  # of two words, from 0 to 1
 
 T = TypeVar("T")
 
@@ -152,14 +150,6 @@ def from_value(name: str, kind: Any, bounds: Bounds, value: object) -> object:  
     except ValidationError:
         raise BadSetting(name, f"expected {describe(kind)}, found {value!r}") from None
     return _within(name, bounds, found, value) if kind in (int, float) else found
-
-
-def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """A question that ends an error message, or nothing if no known word is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415, only for an error
-
-    found = get_close_matches(word, sorted(known), n=1, cutoff=_SIMILAR)
-    return f"; did you mean {prefix}{found[0]}?" if found else ""
 
 
 def describe(kind: Any) -> str:  # noqa: ANN401

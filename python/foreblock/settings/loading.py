@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from foreblock.errors import BadSetting
+from foreblock.primitives import did_you_mean
 from foreblock.settings.chain_settings import (
     DevSettings,
     EverySetting,
@@ -21,7 +22,6 @@ from foreblock.settings.declare import (
     Declared,
     build,
     declared,
-    did_you_mean,
     from_text,
     from_value,
 )

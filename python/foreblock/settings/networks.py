@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from foreblock.clock import is_block_time
 from foreblock.errors import BadSetting
+from foreblock.primitives import did_you_mean
 from foreblock.secret_urls import redact_urls
 from foreblock.settings.chain_settings import (
     ChainSettings,
@@ -26,7 +27,7 @@ from foreblock.settings.chain_settings import (
     ServeSettings,
     SourceSettings,
 )
-from foreblock.settings.declare import build, declared, did_you_mean, flat, from_text
+from foreblock.settings.declare import build, declared, flat, from_text
 from foreblock.settings.fork_settings import ForkPoint
 from foreblock.settings.service_settings import Dialect, Settings, StoreResources, ViewKind
 

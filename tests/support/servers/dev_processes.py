@@ -262,13 +262,13 @@ def _running(
             process.stdout.close()
 
 
-def refused(*options: str) -> str:
+def refused(*options: str, code: int = 2) -> str:
     """Return the error message of a `foreblock dev` that does not start."""
     done = subprocess.run(
         _command(options), capture_output=True, text=True, env=package_environment(),
         timeout=PATIENCE, check=False,
     )  # fmt: skip
-    assert done.returncode == 2, "the next start would end in the same way"
+    assert done.returncode == code, done.stderr
     return done.stderr
 
 
