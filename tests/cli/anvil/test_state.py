@@ -22,8 +22,13 @@ def fill(chain: Running) -> None:
     chain.ask("anvil_setBalance", SOMEBODY, "0x1234")
     call = {"from": FIRST, "to": SOMEBODY, "value": "0x1", "data": "0x"}
     sent = chain.ask("eth_sendTransaction", call)
-    # anvil mines after its response; unmined transactions are not in its file.
-    until(lambda: chain.ask("eth_getTransactionReceipt", sent) is not None, "it is mined")
+    wait_for_receipt(chain, sent)  # unmined transactions are not in anvil's file
+
+
+def wait_for_receipt(chain: Running, sent: object) -> dict[str, Any]:
+    """Return the receipt of a transaction; anvil mines after its response."""
+    receipt = until(lambda: chain.ask("eth_getTransactionReceipt", sent), "it is mined")
+    return cast("dict[str, Any]", receipt)
 
 
 def check(chain: Running) -> None:
@@ -34,8 +39,7 @@ def check(chain: Running) -> None:
     assert chain.ask("eth_getTransactionCount", FIRST, "latest") == "0x1"
     # The chain continues from there.
     sent = chain.ask("eth_sendTransaction", {"from": FIRST, "to": SOMEBODY, "value": "0x1"})
-    receipt = cast("dict[str, Any]", chain.ask("eth_getTransactionReceipt", sent))
-    assert receipt["status"] == "0x1"
+    assert wait_for_receipt(chain, sent)["status"] == "0x1"
 
 
 def test_state_is_written_while_the_chain_runs_and_goes_on_with_the_next_chain(
