@@ -168,7 +168,7 @@ def test_accounts_are_funded_and_keep_the_rest(upstream: Upstream) -> None:
 
 def test_a_block_is_named_by_number_hash_or_distance(upstream: Upstream) -> None:
     block = upstream.chain.rpc("eth_getBlockByNumber", "0x1", False)
-    for name in ("1", "0x1", block["hash"], "-2"):
+    for name in ("1", "01", "0x1", block["hash"], "-2"):
         with upstream.fork(options={"block_number": name}) as fork:
             assert fork.rpc("eth_blockNumber") == "0x1", name
             assert fork.balance(BOB) == 0
@@ -231,6 +231,12 @@ def test_what_cannot_be_had_is_an_error_with_the_upstream(
         upstream.relay.status = 200
 
 
+def without_safe_block(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The response of a chain without finality, as it is right after its start."""
+    is_named = request["method"] == "eth_getBlockByNumber" and request["params"][0] == "safe"
+    return {"jsonrpc": "2.0", "id": request["id"], "result": None} if is_named else None
+
+
 def test_a_start_without_its_block_says_why(upstream: Upstream) -> None:
     url = upstream.relay.url
 
@@ -241,6 +247,9 @@ def test_a_start_without_its_block_says_why(upstream: Upstream) -> None:
 
     assert "has no block 99" in refused(block_number="99")
     assert "expected latest" in refused(block_number="soon")
+    upstream.relay.instead = without_safe_block
+    assert "has no block safe; its latest is 3" in refused(block_number="safe")
+    upstream.relay.instead = lambda _: None
     assert "has the chain id 31337, not 1" in refused(chain_id=1)
     assert "http://127.0.0.1:1" in refused(url="http://127.0.0.1:1")
     assert "expected a URL" in refused(url="ftp://127.0.0.1")

@@ -132,13 +132,14 @@ async def _header(name: str, upstreams: Sequence[ForkUpstream]) -> Header:
     if _BELOW.fullmatch(name):
         latest = await blocks.header("latest")
         name = str(max(latest.number + int(name), 0))
+    shown = name
     if _NUMBER.fullmatch(name):
-        name = hex(int(name, 0))
+        number = int(name, 16 if name.startswith("0x") else 10)
+        name, shown = hex(number), str(number)
     try:
         return await blocks.header(name)
     except NoSuchBlock:
         latest = await blocks.header("latest")
-        shown = int(name, 16) if len(name) < len("0x") + 64 else name
         why = f"{blocks.shown} has no block {shown}; its latest is {latest.number}"
         raise BadSetting("fork_block_number", why) from None
 
