@@ -11,7 +11,9 @@ from foreblock import DevChain
 from foreblock.errors import (
     BadSetting,
     DifferentGenesis,
+    ForeblockError,
     IncompleteState,
+    InvalidProofData,
     NoUpstream,
     RefusedCommand,
     Reverted,
@@ -54,6 +56,12 @@ def test_reads_are_those_of_the_upstream(open_upstream: OpenUpstream, rules: Rul
             for each in block["transactions"]:
                 both(upstream, fork, "eth_getTransactionByHash", each["hash"])
                 both(upstream, fork, "eth_getTransactionReceipt", each["hash"])
+            both(
+                upstream,
+                fork,
+                "eth_getLogs",
+                {"blockHash": block["hash"].upper().replace("X", "x")},
+            )
         logs = both(upstream, fork, "eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
         assert logs
         assert fork.rpc("eth_chainId") == upstream.chain.rpc("eth_chainId")
@@ -134,6 +142,41 @@ def test_the_fork_stays_at_its_block(upstream: Upstream) -> None:
         assert fork.rpc("eth_getTransactionReceipt", text(sent.hash)) is None
         assert fork.rpc("eth_getBlockByNumber", later["number"], False) is None
         assert fork.rpc("eth_getBlockByHash", later["hash"], False) is None
+        named = {"blockHash": later["hash"]}
+        for method, *params in (
+            ("eth_getBalance", text(BOB), named),
+            ("eth_call", {"to": text(BOB)}, named),
+            ("eth_getLogs", named),
+            ("debug_getRawBlock", later["hash"]),
+            ("debug_traceTransaction", text(sent.hash)),
+        ):
+            with pytest.raises(ForeblockError, match="not found|unknown|not known"):
+                fork.rpc(method, *params)
+        assert fork.rpc("eth_getBlockTransactionCountByHash", later["hash"]) is None
+        assert fork.rpc("eth_getBlockReceipts", later["hash"]) is None
+
+
+def test_history_that_is_not_verified_is_refused(upstream: Upstream) -> None:
+    block = upstream.chain.rpc("eth_getBlockByNumber", "0x2", False)
+
+    def lie(request: dict[str, Any]) -> dict[str, Any] | None:
+        method = request["method"]
+        if not method.startswith(("eth_getBlockBy", "eth_getBlockReceipts")):
+            return None
+        true = upstream.chain.rpc(method, *request["params"])
+        false = {"gasUsed": "0x1", "status": "0x0"}
+        result = [{**each, **false} for each in true] if isinstance(true, list) else true | false
+        return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+    with upstream.fork(options={"retries": 0, "timeout": 5.0}) as fork:
+        upstream.relay.instead = lie
+        for method, *params in (
+            ("eth_getBlockByNumber", "0x2", False),
+            ("eth_getBlockByHash", block["hash"], False),
+            ("eth_getBlockReceipts", "0x2"),
+        ):
+            with pytest.raises((NoUpstream, InvalidProofData)):
+                fork.rpc(method, *params)
 
 
 def test_edits_and_snapshots_are_above_the_fetched_state(upstream: Upstream) -> None:
@@ -218,7 +261,7 @@ def test_what_cannot_be_had_is_an_error_with_the_upstream(
     with upstream.fork(data=tmp_path) as fork:
         fork.send(fork.accounts[1], value=1)
         before = fork.rpc("eth_blockNumber")
-    with upstream.fork(data=tmp_path, options={"retries": 1, "timeout": 0.5}) as fork:
+    with upstream.fork(data=tmp_path, options={"retries": 1, "timeout": 5.0}) as fork:
         upstream.relay.status = 503
         with pytest.raises(NoUpstream, match=r"http://127.0.0.1"):
             fork.balance(BOB)

@@ -59,8 +59,8 @@ class LocalFork:
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Make methods of this table reach below the fork."""
-        self._blocks.add(methods)
         self._passed.add(methods)
+        self._blocks.add(methods)  # what can be verified is not only passed on
 
     def fetch(self, budget: FetchBudget, method: str, params: bytes, why: StateMissing) -> None:
         """Fetch what a request has missed. Raises `ForeblockError`."""

@@ -153,10 +153,11 @@ def _names_old(position: int, view: LedgerView, raw: Raw) -> bool:
     params = _params.decode(raw)
     if len(params) <= position or bytes(params[position]).strip() == b"null":
         return False
-    return _is_old(view, read_block(_name.decode(params[position]), position))
+    return is_old(view, read_block(_name.decode(params[position]), position))
 
 
-def _is_old(view: LedgerView, block: BlockId) -> bool:
+def is_old(view: LedgerView, block: BlockId) -> bool:
+    """Return True for a block before the anchor, and for a hash that is unknown here."""
     if isinstance(block, int):
         return block < view.base.number
     if isinstance(block, ByHash):
@@ -181,8 +182,8 @@ def _begins_before(view: LedgerView, raw: Raw) -> bool:
         return False
     wanted = _ranges.decode(params[0])
     if wanted.block_hash is not None:
-        return _is_old(view, read_block(wanted.block_hash, 0))
+        return is_old(view, read_block(wanted.block_hash, 0))
     if wanted.from_block is None:
         return False
     begins = read_block(wanted.from_block, 0)
-    return _is_old(view, begins)
+    return is_old(view, begins)

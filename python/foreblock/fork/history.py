@@ -1,7 +1,8 @@
 """What clients read below the fork block: blocks and receipts verified, the rest as upstreams say.
 
 As on a followed chain, with two differences: logs of a range that includes the fork come from both
-sides of it, and nothing comes from upstreams that is of a block after it.
+sides of it, and nothing comes from upstreams that is of a block above it: the number of a block, or
+of the block of a transaction, that is named by its hash is requested first.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,16 +10,25 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from foreblock.errors import CallerError, IncompleteState, NotHere
-from foreblock.follow.passthrough import MARK, Passthrough, UpstreamAnswer
+from foreblock.follow.passthrough import (
+    BLOCK_AT,
+    MARK,
+    OF_TRANSACTION,
+    Passthrough,
+    UpstreamAnswer,
+    is_old,
+)
+from foreblock.ledger.reading.blocks import ByHash
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import BlockName, read_block
 from foreblock.methods.table import MethodFunction
-from foreblock.primitives import format_quantity
+from foreblock.primitives import format_data, format_quantity, parse_quantity
 from foreblock.rpc.fetching_dispatcher import mark_batch
 from foreblock.scheduling.reply import Text, whole
+from foreblock.scheduling.steps import discard
 from foreblock.settings import FollowSettings, ForkSettings
 from foreblock.types import Header
 from foreblock.upstream.old_blocks import AskUpstream
@@ -33,6 +43,16 @@ HINTED_ROUND: Final = 1
 _decode: Final = msgspec.json.Decoder(list[dict[str, Any]]).decode
 _params: Final = msgspec.json.Decoder(list[Raw]).decode
 _name: Final[Callable[[Raw], BlockName]] = msgspec.json.Decoder(BlockName).decode
+
+
+class _Placed(Struct, rename="camel"):
+    """A block, or a transaction in a block."""
+
+    number: str | None = None
+    block_number: str | None = None
+
+
+_placed: Final = msgspec.json.Decoder(_Placed | None).decode
 
 
 def block_of(header: Header) -> bytes:
@@ -54,12 +74,47 @@ class ForkedHistory(Passthrough):
 
     def add(self, methods: dict[str, MethodFunction]) -> None:
         """Make methods of this table pass requests about blocks below the fork on."""
-        here = methods.get(LOGS)
+        here = dict(methods)
         super().add(methods)
+        for name in {*BLOCK_AT, *OF_TRANSACTION} & methods.keys():
+            methods[name] = self._not_above(name, here[name], methods[name])
         if PROOF in methods:
             methods[PROOF] = _below_only(methods[PROOF])
-        if here is not None:
-            methods[LOGS] = self._logs_beside(here)
+        if LOGS in methods:
+            methods[LOGS] = self._logs_beside(here[LOGS])
+
+    def _not_above(self, name: str, here: MethodFunction, passed: MethodFunction) -> MethodFunction:
+        """Pass on no request about a block above the fork: it is unknown here."""
+
+        def run(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+            found = passed(view, raw)
+            named = _named_by_hash(name, raw) if isinstance(found, UpstreamAnswer) else None
+            return found if named is None else self._if_below(name, here, view, raw, named)
+
+        run.__doc__ = passed.__doc__
+        return run
+
+    def _if_below(
+        self, name: str, here: MethodFunction, view: LedgerView, raw: Raw, named: tuple[str, bytes]
+    ) -> UpstreamAnswer:
+        """The answer of an upstream if what is named is below the fork, else that of here."""
+        base = view.base.number
+        try:
+            unknown: Any = here(view, raw)
+        except Exception as why:  # noqa: BLE001, it is raised below
+            unknown = why
+
+        async def find() -> Text:
+            placed = _placed(await self._ask_upstream(*named)) or _Placed()
+            number = placed.number or placed.block_number
+            if number is not None and parse_quantity(number) <= base:
+                discard(unknown)
+                return await self._ask_upstream(name, bytes(raw))
+            if isinstance(unknown, Exception):
+                raise unknown
+            return unknown if isinstance(unknown, bytes | list) else await unknown
+
+        return UpstreamAnswer(find, view.headers)
 
     def _logs_beside(self, here: MethodFunction) -> MethodFunction:
         def logs(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -70,6 +125,9 @@ class ForkedHistory(Passthrough):
 
     def _logs(self, here: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The logs of a range, or of a block: from upstreams up to the fork block."""
+        named = _block_of_logs(view, raw)
+        if named is not None:
+            return self._if_below(LOGS, here, view, raw, _request_for(named))
         parts = split_range(view, raw)
         if parts is None:
             return here(view, raw)
@@ -104,6 +162,34 @@ def _below_only(proof: MethodFunction) -> MethodFunction:
     return below
 
 
+def _named_by_hash(name: str, raw: Raw) -> tuple[str, bytes] | None:
+    """The request for the block, or the transaction, that parameters name by its hash."""
+    params = _params(raw)
+    if name in OF_TRANSACTION:
+        return "eth_getTransactionByHash", b"[%b]" % bytes(params[0])
+    position = BLOCK_AT[name]
+    block = read_block(_name(params[position]), position)
+    return _request_for(block.hash) if isinstance(block, ByHash) else None
+
+
+def _request_for(block_hash: bytes) -> tuple[str, bytes]:
+    return "eth_getBlockByHash", b'["%b",false]' % format_data(block_hash).encode()
+
+
+def _block_of_logs(view: LedgerView, raw: Raw) -> bytes | None:
+    """The hash of the block whose logs are requested, if its body is not here."""
+    try:
+        (wanted, *_) = _decode(raw)
+        if wanted.get("blockHash") is None:
+            return None
+        block = read_block(msgspec.convert(wanted["blockHash"], str), 0)
+        if not isinstance(block, ByHash):
+            return None
+        return block.hash if block.hash == view.base.hash or is_old(view, block) else None
+    except (msgspec.MsgspecError, CallerError, ValueError):
+        return None  # the error is raised here
+
+
 def split_range(view: LedgerView, raw: Raw) -> tuple[bytes, bytes | None] | None:
     """The parameters up to the fork block, and above it; None if nothing is below.
 
@@ -113,8 +199,7 @@ def split_range(view: LedgerView, raw: Raw) -> tuple[bytes, bytes | None] | None
     try:
         (wanted, *_) = _decode(raw)
         if wanted.get("blockHash") is not None:
-            hash_of_base = f"0x{view.base.hash.hex()}"
-            return (bytes(raw), None) if wanted["blockHash"] == hash_of_base else None
+            return None
         first, last = (wanted.get(name) for name in ("fromBlock", "toBlock"))
         begins = view.latest.number if first is None else _number(view, first)
         ends = view.latest.number + 1 if last is None else _number(view, last)

@@ -224,10 +224,10 @@ class NetworkViews(Struct, frozen=True):
         )
         self.sessions.extend((root.sessions, node.sessions))
         for service in (root, node):
-            if shared.beyond is not None:
-                shared.beyond.add(service.methods)
             if shared.passed is not None:
                 shared.passed.add(service.methods)
+            if shared.beyond is not None:  # what can be verified is not only passed on
+                shared.beyond.add(service.methods)
         if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
             printed = PrintedRequests(self.ledger, network, self.link)
             printed.add(root.methods, at_root, scheduler)
