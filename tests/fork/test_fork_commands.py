@@ -1,11 +1,17 @@
 """Commands about a fork: another block, another endpoint, and what it says of itself."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foreblock import DevChain
 from foreblock.errors import InvalidParams, RefusedCommand
+from foreblock.fork import forked_chain
+from support.servers.dev_processes import dev_chain
+from support.servers.waiting import PATIENCE, until
 from support.upstreams.forked import BOB, Upstream
 from support.upstreams.relay import relayed
 
@@ -97,3 +103,57 @@ def test_a_block_that_is_not_there_changes_nothing(upstream: Upstream) -> None:
             fork.rpc("anvil_reset", {"forking": {"blockNumber": 99}})
         assert fork.balance(BOB) == 6
         assert int(fork.rpc("eth_blockNumber"), 16) == int(before, 16) + 1
+
+
+def test_a_read_during_a_reset_is_of_the_new_block(upstream: Upstream) -> None:
+    arrived, released = threading.Event(), threading.Event()
+
+    def held(request: dict[str, Any]) -> None:
+        if not released.is_set() and text(BOB) in str(request):
+            arrived.set()
+            assert released.wait(PATIENCE)
+
+    with upstream.fork() as fork, ThreadPoolExecutor(1) as pool:
+        upstream.relay.instead = held
+        reading = pool.submit(fork.balance, BOB)
+        assert arrived.wait(PATIENCE)
+        fork.rpc("anvil_reset", {"forking": {"blockNumber": 1}})
+        released.set()
+        assert reading.result(PATIENCE) == 0
+
+
+def test_a_block_with_other_rules_is_refused(upstream: Upstream) -> None:
+    with (
+        upstream.fork() as fork,
+        DevChain(rules="ethereum", fork="cancun") as older,
+        older.serve() as server,
+    ):
+        before = fork.rpc("eth_blockNumber")
+        with pytest.raises(RefusedCommand, match="block 0 has other rules"):
+            fork.rpc("anvil_reset", {"forking": {"jsonRpcUrl": server.url}})
+        assert fork.rpc("eth_blockNumber") == before
+
+
+def test_a_reset_that_was_interrupted_is_completed(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with upstream.fork(data=tmp_path) as fork, monkeypatch.context() as patched:
+        patched.setattr(forked_chain, "restart_at_anchor", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fork.rpc("anvil_reset", {"forking": {"blockNumber": 1}})
+    with upstream.fork(data=tmp_path) as fork:
+        assert (fork.rpc("eth_blockNumber"), fork.balance(BOB)) == ("0x1", 0)
+
+
+def test_a_writer_that_restarts_stays_on_the_block_of_a_reset(upstream: Upstream) -> None:
+    with dev_chain(
+        f"--fork-url={upstream.relay.url}", "--test-listen=", "--fork-cache=false"
+    ) as dev:
+        dev.main.ask("anvil_reset", {"forking": {"blockNumber": 1}})
+        dev.main.ask("evm_mine")
+        dev.kill("writer")
+        until(lambda: int(dev.main.ask("eth_blockNumber"), 16) > 2, "blocks after a restart")
+        assert dev.main.ask("eth_getBalance", text(BOB), "latest") == "0x0"

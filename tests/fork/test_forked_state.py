@@ -150,7 +150,7 @@ def test_the_fork_stays_at_its_block(upstream: Upstream) -> None:
             ("debug_getRawBlock", later["hash"]),
             ("debug_traceTransaction", text(sent.hash)),
         ):
-            with pytest.raises(ForeblockError, match="not found|unknown|not known"):
+            with pytest.raises(ForeblockError, match=r"not found|unknown|not known"):
                 fork.rpc(method, *params)
         assert fork.rpc("eth_getBlockTransactionCountByHash", later["hash"]) is None
         assert fork.rpc("eth_getBlockReceipts", later["hash"]) is None

@@ -7,6 +7,7 @@ EIP-7251), as some dev chains are, they are added. Everything else is as upstrea
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -40,7 +41,7 @@ from foreblock.sequencer.predeploys import predeploys
 from foreblock.settings import ChainSettings, ForkPoint
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import open_followed_store
-from foreblock.types import Account, Header, MissingKeys, Transaction, decode_header
+from foreblock.types import Account, MissingKeys, Transaction, decode_header
 
 POINT_FILE: Final = "fork.json"  # in the directory of the store
 PORTION: Final = 256  # frames of the cache that are stored together
@@ -84,10 +85,10 @@ class Fork:
             with store.view() as view:
                 is_new, base = is_empty(view), view.heads.base
             if is_new:
+                self._keep_point()
                 begin_at(store, Anchor(self.header), self._point.config)
-                self._note_point(store)
-            else:
-                _check_same(None if base.is_complete else base.hash, self.header)
+            elif base.is_complete or base.hash != self.header.hash:
+                self._complete_restart(store, None if base.is_complete else base.hash)
             self._serve(store)
         except BaseException:
             self.close()
@@ -95,10 +96,17 @@ class Fork:
             raise
         return store
 
-    def restart(self, store: Store) -> None:
-        """Let the chain in a store begin again on this block."""
+    def _complete_restart(self, store: Store, found: bytes | None) -> None:
+        """Complete a restart that was interrupted; refuse a store that has another base."""
+        if found is None or kept_point(Path(self._network.data)) != self._point:
+            shown = "none" if found is None else format_data(found)
+            raise DifferentGenesis("fork block", shown, format_data(self.header.hash))
         restart_at_anchor(store, Anchor(self.header))
-        self._note_point(store)
+
+    def restart(self, store: Store) -> None:
+        """Restart the chain in a store on this block."""
+        self._keep_point()
+        restart_at_anchor(store, Anchor(self.header))
         self._serve(store)
 
     def another(self, url: str, block: str) -> "Fork":
@@ -107,23 +115,30 @@ class Fork:
             raise BadSetting("fork_state", "a recording has one block")
         urls = (url,) if url else self.settings.url
         forking = dataclasses.replace(self.settings, url=urls, block_number=block, record="")
-        chain = dataclasses.replace(self._chain, forking=forking)
+        local_id = json.loads(self._point.config)["chainId"]
+        chain = dataclasses.replace(self._chain, forking=forking, chain_id=local_id)
         point = choose_fork(chain, keeps_id=True)
         if point.chain_id != self._point.chain_id:
-            why = f"it is of chain {point.chain_id}, not {self._point.chain_id}: fork it anew"
+            why = f"it is of chain {point.chain_id}, not {self._point.chain_id}; start another fork"
             raise BadSetting("fork_url", why)
+        if point.config != self._point.config:
+            why = f"block {decode_header(point.header).number} has other rules; start another fork"
+            raise BadSetting("fork_block_number", why)
         return Fork(structs.replace(self._network, dev=chain, fork=point))
 
     def use(self, url: str) -> None:
         """Fetch from another endpoint of the chain. Raises `BadSetting`, `EndpointError`."""
         self.state.use(url)
 
-    def _note_point(self, store: Store) -> None:
-        put_trust(store, "proven" if self._point.proven else "trusted")
+    def _keep_point(self) -> None:
+        """Write the file that the next start reads, before the store begins at the block."""
         file = Path(self._network.data) / POINT_FILE
-        file.write_bytes(msgspec.json.encode(self._point))
+        part = file.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(self._point))
+        part.replace(file)
 
     def _serve(self, store: Store) -> None:
+        put_trust(store, "proven" if self._point.proven else "trusted")
         with store.view() as view:
             self.learned = FetchedState(view.heads.base.epoch, nodes=False)
         store.set_fallback_state(self.learned)
@@ -184,11 +199,18 @@ class Fork:
         self.learned.put_account(address, changed)
 
 
-def _check_same(found: bytes | None, header: Header) -> None:
-    """Raise `DifferentGenesis` for a store that begins elsewhere."""
-    if found != header.hash:
-        shown = "none" if found is None else format_data(found)
-        raise DifferentGenesis("fork block", shown, format_data(header.hash))
+def opened_fork(network: Network) -> Fork:
+    """The fork of a network, on the block that a command has chosen since the start, if any."""
+    kept = kept_point(Path(network.data))
+    return Fork(network if kept is None else structs.replace(network, fork=kept))
+
+
+def kept_point(folder: Path) -> ForkPoint | None:
+    """The block that the chain in a directory began on; None if none began there."""
+    try:
+        return msgspec.json.decode((folder / POINT_FILE).read_bytes(), type=ForkPoint)
+    except FileNotFoundError:
+        return None
 
 
 def fork_of(chain: ChainSettings, folder: Path, *, keeps_id: bool = False) -> ForkPoint | None:
@@ -196,12 +218,12 @@ def fork_of(chain: ChainSettings, folder: Path, *, keeps_id: bool = False) -> Fo
 
     Raises `BadSetting`, `EndpointError`.
     """
-    try:
-        return msgspec.json.decode((folder / POINT_FILE).read_bytes(), type=ForkPoint)
-    except FileNotFoundError:
-        if not chain.forking.is_on:
-            return None
-        check_sources(chain.forking)
-        if chain.forking.state:
-            return recorded_point(chain.forking.state)
-        return choose_fork(chain, keeps_id=keeps_id)
+    settings, kept = chain.forking, kept_point(folder)
+    if kept is not None and settings.record:
+        raise BadSetting("fork_record", "a chain that continues does not fetch what it knows")
+    if kept is not None or not settings.is_on:
+        return kept
+    check_sources(settings)
+    return (
+        recorded_point(settings.state) if settings.state else choose_fork(chain, keeps_id=keeps_id)
+    )

@@ -41,9 +41,10 @@ def known_file(settings: ForkSettings, point: ForkPoint, header: Header) -> Fork
     if not settings.record:
         return ForkFile.of(settings, point.chain_id, header, proven=point.proven)
     recording = ForkFile(Path(settings.record))
-    if recording.point() is None:
+    recorded = recording.point()
+    if recorded is None:
         recording.put_point(point)
-    return recording
+    return recording if recorded in (None, point) else ForkFile(None)
 
 
 def named_keys(wanted: StateKeys) -> str:

@@ -6,7 +6,11 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+from foreblock.errors import NoUpstream
+
 T = TypeVar("T")
+
+CLOSED: Final = "the fork was closed"
 
 
 class UpstreamThread:
@@ -14,6 +18,8 @@ class UpstreamThread:
 
     def __init__(self) -> None:
         self._loop: Final = asyncio.new_event_loop()
+        self._lock: Final = threading.Lock()
+        self._is_closed = False
         self._thread: Final = threading.Thread(target=self._run, name="fork", daemon=True)
         self._thread.start()
 
@@ -23,8 +29,12 @@ class UpstreamThread:
         self._loop.close()
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin work on the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Begin work on the loop; it fails with `NoUpstream` if this is closed before it ends."""
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise NoUpstream(CLOSED, 1)
+            return asyncio.run_coroutine_threadsafe(_failing_if_closed(work), self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do work on the loop, and wait for it; not to be called on it."""
@@ -32,11 +42,20 @@ class UpstreamThread:
 
     def close(self) -> None:
         """Cancel all work, and end the thread."""
-        if self._loop.is_closed():
-            return
-        self.run(_cancel_others())
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+
+async def _failing_if_closed(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await work
+    except asyncio.CancelledError:
+        raise NoUpstream(CLOSED, 1) from None
 
 
 async def _cancel_others() -> None:

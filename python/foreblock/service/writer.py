@@ -210,9 +210,9 @@ async def open_fork(network: Network) -> "Fork | None":
     """The block of another chain on which a dev chain begins. Raises `ForeblockError`."""
     if network.fork is None:
         return None
-    from foreblock.fork.forked_chain import Fork  # noqa: PLC0415, others need none
+    from foreblock.fork.forked_chain import opened_fork  # noqa: PLC0415, others need none
 
-    return await asyncio.to_thread(Fork, network)
+    return await asyncio.to_thread(opened_fork, network)
 
 
 def _begin_with_log(

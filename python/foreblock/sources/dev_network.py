@@ -125,7 +125,7 @@ class ForkedBase(StateFinder, Protocol):
         """A fork of another block. Raises `BadSetting`, `EndpointError`."""
 
     def restart(self, store: Store) -> None:
-        """Let the chain in a store begin again on this block."""
+        """Restart the chain in a store on this block."""
 
     def close(self) -> None:
         """End its requests."""
@@ -191,13 +191,13 @@ class DevChainSource:
         )
         load = _load(chain, self._writer.profile.chain_id)
         self._sequencer = Sequencer(
-            self._writer, self._clock, chain, self._first_state(), self._sink, load
+            self._writer, self._clock, chain, self._first_state(fork), self._sink, load
         )
         self._sequencer.change_fork = self._change_fork
 
-    def _first_state(self) -> DevState:
+    def _first_state(self, fork: ForkedBase | None) -> DevState:
         shows_sealed = self._network.view == "sealed"
-        return _first_state(self._chain, self._clock, self.fork, shows_sealed=shows_sealed)
+        return _first_state(self._chain, self._clock, fork, shows_sealed=shows_sealed)
 
     @property
     def next_due_ns(self) -> int:
@@ -327,10 +327,10 @@ class DevChainSource:
             raise RefusedCommand(str(why)) from None
 
     def _restart_on(self, fork: ForkedBase, before: ForkedBase) -> None:
-        """Begin the chain again on another block; nothing waits, and there are no snapshots."""
-        old, self.fork = self._sequencer.mining.state, fork
+        """Restart the chain on another block; nothing waits, and there are no snapshots."""
+        old = self._sequencer.mining.state
         first = structs.replace(
-            self._first_state(),
+            self._first_state(fork),
             attempts=old.attempts,
             branches=old.branches + 1,
             next_snapshot=old.next_snapshot,
@@ -339,10 +339,15 @@ class DevChainSource:
         self._writer.put_extra_row(dev_rows.KEY, dev_rows.encode_dev_state(first))
         self._writer.refresh()
         self._writer.close()
-        fork.restart(self.store)
+        try:
+            fork.restart(self.store)
+        except BaseException:
+            fork.close()
+            raise
+        self.fork = fork  # which workers are answered by from now on
         before.close()
         self._begin()
-        self._sequencer.tick()
+        self.tick()
         self._print()
 
     @contextmanager

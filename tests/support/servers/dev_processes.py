@@ -145,7 +145,8 @@ class Dev:
                 break
         text = "".join(self.output)
         for name, url, feed in re.findall(
-            r"^(main|test)\b.*\n(?:  http://\S+/eth .*\n)*  (http://\S+).*\n(?:  (ws://\S+) .*\n)?",
+            r"^(main|test)\b.*\n(?:  on block .*\n)?(?:  http://\S+/eth .*\n)*"
+            r"  (http://\S+).*\n(?:  (ws://\S+) .*\n)?",
             text, re.MULTILINE,
         ):  # fmt: skip
             yield name, Network(url, feed)
