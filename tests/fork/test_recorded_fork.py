@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foreblock import DevChain
-from foreblock.errors import BadSetting, NoUpstream
+from foreblock.errors import BadSetting, NoUpstream, Reverted
 from support.upstreams.forked import BOB, Upstream
 
 OTHER = b"\xcc" * 20
@@ -29,7 +29,17 @@ def use(upstream: Upstream, fork: DevChain) -> list[object]:
         fork.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"}),
         fork.rpc("eth_getTransactionReceipt", text(bytes(32))),
         fork.rpc("eth_getBalance", text(BOB), "0x1"),
+        fork.rpc("eth_createAccessList", {"to": text(OTHER)}, "0x1"),
+        reverted(upstream, fork),
     ]
+
+
+def reverted(upstream: Upstream, fork: DevChain) -> str:
+    """The error of a call below the fork."""
+    call = {"to": text(upstream.token.address), "data": "0xa9059cbb" + f"{5:064x}" * 2}
+    with pytest.raises(Reverted) as caught:
+        fork.rpc("eth_call", call, "0x1")
+    return str(caught.value)
 
 
 def test_a_recording_is_enough(upstream: Upstream, tmp_path: Path) -> None:
@@ -49,6 +59,35 @@ def test_a_recording_is_enough(upstream: Upstream, tmp_path: Path) -> None:
             with pytest.raises(NoUpstream, match="does not have eth_getBlockByHash"):
                 fork.rpc("eth_getBlockByHash", text(bytes(32)), False)
     assert not upstream.relay.exchanges
+
+
+def test_a_recording_has_each_answer_once(upstream: Upstream, tmp_path: Path) -> None:
+    file = tmp_path / "test.fork"
+    with upstream.fork(options={"record": str(file)}) as fork:
+        fork.rpc("eth_getBalance", text(BOB), "0x1")
+        size = file.stat().st_size
+        upstream.relay.forget()
+        fork.rpc("eth_getBalance", text(BOB), "0x1")
+        assert file.stat().st_size == size
+        assert not upstream.relay.exchanges
+
+
+def test_a_recorded_chain_may_run_for_longer(upstream: Upstream, tmp_path: Path) -> None:
+    file = tmp_path / "test.fork"
+    with upstream.fork(options={"record": str(file)}) as fork:
+        fork.seal()
+    with DevChain(fork={"state": str(file)}) as fork:
+        fork.rpc("evm_increaseTime", 86_400)
+        fork.rpc("anvil_mine", "0x200")
+        fork.send(fork.accounts[1], value=1)
+        assert int(fork.rpc("eth_blockNumber"), 16) > 0x200
+
+
+def test_a_recording_begins_with_its_chain(upstream: Upstream, tmp_path: Path) -> None:
+    with upstream.fork(data=tmp_path / "chain") as fork:
+        fork.seal()
+    with pytest.raises(BadSetting, match="fork_record"):
+        upstream.fork(data=tmp_path / "chain", options={"record": str(tmp_path / "test.fork")})
 
 
 def test_a_file_of_the_cache_is_a_recording_of_state(upstream: Upstream, tmp_path: Path) -> None:

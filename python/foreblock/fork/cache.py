@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from foreblock.errors import BusBroken
+from foreblock.errors import BusBroken, ErrorAnswer
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.learned_state import KnownValues, pack_values, unpack_values
 from foreblock.settings import ForkPoint, ForkSettings
@@ -32,7 +32,9 @@ _POINT, _VALUES, _ANSWER = b"p", b"v", b"a"
 
 log = structlog.get_logger()
 
-_decode_answer: Final = msgspec.msgpack.Decoder(tuple[str, bytes, bytes]).decode
+# The result, or the code, message and data of an error.
+_Answer = bytes | tuple[int, str, str]
+_decode_answer: Final = msgspec.msgpack.Decoder(tuple[str, bytes, _Answer]).decode
 
 
 class CachedFork(NamedTuple):
@@ -77,12 +79,12 @@ class ForkFile:
             except BusBroken:
                 return
 
-    def answers(self) -> dict[tuple[str, bytes], bytes]:
+    def answers(self) -> dict[tuple[str, bytes], bytes | ErrorAnswer]:
         """The answers to requests, by method and parameters."""
-        found = {}
+        found: dict[tuple[str, bytes], bytes | ErrorAnswer] = {}
         for data in self._frames(_ANSWER):
             method, params, answer = _decode_answer(data)
-            found[method, params] = answer
+            found[method, params] = answer if isinstance(answer, bytes) else ErrorAnswer(*answer)
         return found
 
     def put_point(self, point: ForkPoint) -> None:
@@ -94,9 +96,14 @@ class ForkFile:
         if self._path is not None:
             self._put(_VALUES, pack_values(found, blocks))
 
-    def put_answer(self, method: str, params: bytes, answer: bytes) -> None:
+    def put_answer(self, method: str, params: bytes, answer: bytes | ErrorAnswer) -> None:
         """Add the answer to a request."""
-        self._put(_ANSWER, msgspec.msgpack.encode((method, params, answer)))
+        stored: _Answer
+        if isinstance(answer, ErrorAnswer):
+            stored = (answer.code, answer.message, answer.data)
+        else:
+            stored = answer
+        self._put(_ANSWER, msgspec.msgpack.encode((method, params, stored)))
 
     def _frames(self, kind: bytes) -> Iterator[bytes]:
         if self._path is None:

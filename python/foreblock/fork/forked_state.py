@@ -29,7 +29,7 @@ from foreblock.errors import (
 )
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.fetcher import Fetcher, FetchOptions
-from foreblock.follow.learned_state import known_values, learn_values
+from foreblock.follow.learned_state import KnownValues, known_values, learn_values
 from foreblock.follow.prediction import call_hints
 from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState, StateFetcher
 from foreblock.follow.worker_requests import WorkerRequests
@@ -37,7 +37,7 @@ from foreblock.follow.worker_state import called_among
 from foreblock.fork.cache import ForkFile
 from foreblock.fork.fork_upstream import open_upstreams
 from foreblock.fork.history import block_of
-from foreblock.fork.likely_keys import likely_with
+from foreblock.fork.likely_keys import likely_with, ring_slots
 from foreblock.fork.recorded_fork import named_keys
 from foreblock.fork.upstream_thread import UpstreamThread
 from foreblock.ledger.rules.execution import HISTORY_WINDOW
@@ -49,7 +49,7 @@ from foreblock.settings import ForkPoint, ForkSettings
 from foreblock.types import Header, MissingKeys, Transaction
 from foreblock.upstream.budget import Purpose
 
-HINT: Final = "eth_createAccessList"  # what it says is fetched, so it is not recorded
+HINT: Final = "eth_createAccessList"
 SLOW_SECONDS: Final = 3.0  # after which a fetch is logged
 NO_BLOCKS: Final[frozenset[int]] = frozenset()
 
@@ -67,7 +67,7 @@ class ForkedState:
         self._point: Final = point
         self._header: Final = header
         self._known: Final = known
-        self._answers: Final = known.answers() if settings.state else {}
+        self._answers: Final = known.answers() if settings.state else {}  # recorded, or to record
         self._missed: list[bytes] = []  # the transactions of the last miss
         self._thread: Final = UpstreamThread()
         try:
@@ -141,7 +141,20 @@ class ForkedState:
         needed = StateKeys.of(missing)
         if not needed:
             raise NoUpstream("the slots of an account that was deleted here are not kept", 1)
-        self._thread.run(self._find_with_hint(needed, transactions))
+        if self._settings.state and not transactions:
+            needed = self._without_rings(needed)
+        if needed:
+            self._thread.run(self._find_with_hint(needed, transactions))
+
+    def _without_rings(self, needed: StateKeys) -> StateKeys:
+        """Learn zeros for slots that the start of a block overwrites, and that are not recorded.
+
+        Which these are depends on the time, so no recording has all of them.
+        """
+        rings = ring_slots(needed)
+        zeros = {address: dict.fromkeys(slots, 0) for address, slots in rings.slots.items()}
+        learn_values(self._learned, KnownValues({}, zeros))
+        return needed.without(rings)
 
     def ask(self, method: str, params: bytes) -> bytes:
         """The JSON of an upstream's result. Raises `EndpointError`, `ErrorAnswer`."""
@@ -203,14 +216,27 @@ class ForkedState:
         body = call.body
         if not isinstance(body, CallUpstream):
             return await self._requests.result(call)
+        known = self._answers.get((body.method, body.params))
+        if known is None:
+            known = await self._fetched(call, body)
+        if isinstance(known, ErrorAnswer):
+            raise known
+        return known
+
+    async def _fetched(self, call: BusCall, body: CallUpstream) -> bytes | ErrorAnswer:
+        """An answer that is not recorded, or its error."""
         if self._settings.state:
-            answer = self._answers.get((body.method, body.params))
-            if answer is None:
-                request = f"{body.method} {body.params.decode()}"
-                raise NoUpstream(f"{self._settings.state} does not have {request}", 1)
-            return answer
-        answer = await self._requests.result(call)
-        if self._settings.record and body.method != HINT:
+            request = f"{body.method} {body.params.decode()}"
+            raise NoUpstream(f"{self._settings.state} does not have {request}", 1)
+        answer: bytes | ErrorAnswer
+        try:
+            answer = await self._requests.result(call)
+        except ErrorAnswer as error:
+            answer = error
+        # Hints are of the fork block; the keys that they name are fetched.
+        is_hint = body.method == HINT and body.params.endswith(b",%b]" % block_of(self._header))
+        if self._settings.record and not is_hint:
+            self._answers[body.method, body.params] = answer
             self._known.put_answer(body.method, body.params, answer)
         return answer
 

@@ -11,12 +11,15 @@ AHEAD: Final = 128  # slots of a system contract's ring that are fetched togethe
 
 def likely_with(needed: StateKeys) -> StateKeys:
     """Keys that are likely to be needed with these: codes, and what later blocks write."""
-    slots = {
-        address: frozenset().union(*map(slots_around, needed.slots[address]))
-        for address in (BEACON_ROOTS, HISTORY_STORAGE)
-        if address in needed.slots
-    }
+    rings = ring_slots(needed).slots
+    slots = {at: frozenset().union(*map(slots_around, each)) for at, each in rings.items()}
     return StateKeys(slots=slots, codes_of=called_among(needed))
+
+
+def ring_slots(needed: StateKeys) -> StateKeys:
+    """The slots among these keys that blocks overwrite in turn."""
+    rings = needed.slots.keys() & {BEACON_ROOTS, HISTORY_STORAGE}
+    return StateKeys(slots={address: needed.slots[address] for address in rings})
 
 
 def slots_around(slot: int) -> frozenset[int]:
