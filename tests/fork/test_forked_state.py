@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,46 @@ def test_what_cannot_be_had_is_an_error_with_the_upstream(
         assert fork.rpc("eth_blockNumber") == before
         fork.send(fork.accounts[1], value=1)  # known accounts can be used
         upstream.relay.status = 200
+
+
+def test_a_command_without_its_state_leaves_nothing(upstream: Upstream) -> None:
+    with upstream.fork(options={"retries": 0, "timeout": 5.0}) as fork:
+        before = fork.seal().timestamp
+        upstream.relay.status = 503
+        with pytest.raises(RefusedCommand, match="503"):
+            fork.rpc("evm_increaseTime", 3600)
+        assert fork.seal().timestamp == before + 1
+        upstream.relay.status = 200
+        fork.rpc("evm_increaseTime", 3600)
+        assert fork.seal().timestamp >= before + 3600
+
+
+def test_blocks_wait_for_their_state(upstream: Upstream) -> None:
+    with upstream.fork(mode="clock", options={"retries": 0, "timeout": 5.0}) as fork:
+        upstream.relay.status = 503
+        number, latest = "", fork.rpc("eth_blockNumber")
+        while latest != number:  # beyond the slots that were fetched together
+            fork.advance(2)
+            number, latest = latest, fork.rpc("eth_blockNumber")
+        upstream.relay.status = 200
+        fork.advance(10)
+        assert int(fork.rpc("eth_blockNumber"), 16) > int(number, 16)
+
+
+def test_transactions_wait_for_the_state_of_their_block(upstream: Upstream) -> None:
+    with upstream.fork(options={"retries": 0, "timeout": 5.0}) as fork:
+        fork.send(fork.accounts[1], value=1)
+        upstream.relay.status = 503
+        with suppress(RefusedCommand):
+            while True:
+                fork.seal()
+        sent = fork.rpc(
+            "eth_sendTransaction",
+            {"from": text(fork.accounts[0]), "to": text(fork.accounts[1]), "gas": "0x5208"},
+        )
+        upstream.relay.status = 200
+        fork.send(fork.accounts[1], value=1)
+        assert fork.rpc("eth_getTransactionReceipt", sent)["status"] == "0x1"
 
 
 def without_safe_block(request: dict[str, Any]) -> dict[str, Any] | None:

@@ -160,6 +160,7 @@ class DevChainSource:
         self._metrics: Final = watchers.metrics
         self._commits: Final = commits
         self.fork = fork
+        self._rests_until_ns = 0  # after a failure to fetch state
         self.store: Final[Store] = _open_store(network, seen, commits, fork)
         try:
             self._begin()
@@ -202,7 +203,7 @@ class DevChainSource:
     @property
     def next_due_ns(self) -> int:
         """When `tick` has something to do, in monotonic time."""
-        return self._sequencer.next_due_ns
+        return max(self._sequencer.next_due_ns, self._rests_until_ns)
 
     @property
     def last_commit(self) -> int:
@@ -211,11 +212,8 @@ class DevChainSource:
 
     def tick(self) -> None:
         """Do what is due; without the state that it needs, another time."""
-        try:
+        with self._deferring():
             self._sequencer.tick()
-        except EndpointError as why:
-            log.warning("fork_state_missing", why=str(why))
-            self._sequencer.discard_uncommitted()
         self._notify_printer()
         self._readers.clear_if_due()
         self._watch.check_if_due()
@@ -249,8 +247,19 @@ class DevChainSource:
 
     def run_immediate(self) -> None:
         """Do what must happen before the senders of transactions get their responses."""
-        self._sequencer.run_immediate()
+        with self._deferring():
+            self._sequencer.run_immediate()
         self._notify_printer()
+
+    @contextmanager
+    def _deferring(self) -> Iterator[None]:
+        """Defer work whose state is not found, so that it is tried again in a second."""
+        try:
+            yield
+        except EndpointError as why:
+            log.warning("fork_state_missing", why=str(why))
+            self._sequencer.discard_uncommitted()
+            self._rests_until_ns = self._clock.monotonic_ns() + SECOND_NS
 
     def is_short(self, command: AnyCommand, *, lazily: bool = False) -> bool:
         """Return True if a command takes at most a millisecond and does not wait for a disk.
@@ -346,16 +355,22 @@ class DevChainSource:
             raise
         self.fork = fork  # which workers are answered by from now on
         before.close()
-        self._begin()
+        try:
+            self._begin()
+        except EndpointError as why:  # there is no way back: the network has to restart
+            raise RuntimeError(f"the fork cannot continue: {why}") from why
         self.tick()
         self._print()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
         """Refuse a command whose state is not found; nothing of it is left."""
+        mining = self._sequencer.mining
+        state = mining.state
         try:
             yield
         except EndpointError as why:
+            mining.change(**structs.asdict(state))
             self._sequencer.discard_uncommitted()
             raise RefusedCommand(str(why)) from None
 
