@@ -68,7 +68,7 @@ def tab(browser: Browser, dev: Dev) -> Iterator[Tab]:
         assert opened.origins == {urlsplit(dev.main.url).netloc, urlsplit(dev.test.url).netloc}
 
 
-def send(network: Network, **fields: str) -> str:
+def send(network: Network, **fields: object) -> str:
     sender, *_ = network.ask("eth_accounts")
     found: str = network.ask("eth_sendTransaction", {"from": sender, "gas": "0x186a0", **fields})
     return found
@@ -205,7 +205,7 @@ def test_a_transaction_that_is_not_there_yet_appears_when_it_comes(tab: Tab, dev
          "maxFeePerGas": hex(10**10), "maxPriorityFeePerGas": "0x1", "chainId": hex(31337)},
     )  # fmt: skip
     search(tab, dev.main.ask("web3_sha3", signed))
-    tab.wait_for_text("#sheet", "looks again with every flashblock")
+    tab.wait_for_text("#sheet", "Checked again with every flashblock")
     dev.main.ask("eth_sendRawTransaction", signed)
     tab.wait_for_text("#sheet .early", "in flashblock")
 
@@ -346,7 +346,11 @@ def test_a_transaction_shows_its_calls_and_state_changes(tab: Tab, dev: Dev) -> 
     sender, receiver = dev.main.ask("eth_accounts")[:2]
     amount = f"{10**30:064x}"
     data = "0xa9059cbb" + receiver[2:].rjust(64, "0") + amount
-    search(tab, send(dev.main, to=TOKEN, data=data))
+    entry = {"address": TOKEN, "storageKeys": [f"0x{1:064x}", f"0x{2:064x}"]}
+    search(tab, send(dev.main, to=TOKEN, data=data, accessList=[entry]))
+    assert "Access list: 1 account, 2 keys" in tab.wait_for_text("#sheet", "Access list")
+    argument = "#sheet section a[href='#/main/address/" + receiver + "']"
+    assert tab.text(argument).lower() == receiver  # of the call
     reason = tab.wait_for_text("#sheet .reason", "ERC20InsufficientBalance(sender: ")
     assert sender in reason.lower()
     assert f"needed: {10**30}" in reason
@@ -530,7 +534,7 @@ def test_a_dropped_transaction_says_so_and_comes_again(browser: Browser) -> None
             tab.wait_for_text("#sheet .early", "in flashblock")
         dev.main.ask("foreblock_dropTail")
         assert "was in flashblock 1.2" in tab.wait_for_text("#sheet .reason", "Dropped")
-        assert "1 flashblock of block 1" in tab.text(".events")
+        assert "block 1 lost 1 flashblock" in tab.text(".events")
         assert tab.evaluate("document.querySelector('.bars .dropped') !== null")
         dev.main.ask("foreblock_closeFlashblock")
         tab.wait_for_text("#sheet .reason", "included again")

@@ -232,7 +232,7 @@ export class Network extends EventTarget {
   #replace(at) {
     const count = this.latest - at + 1;
     this.replacedTo = this.latest;
-    this.#note("reorg", at, `${plural(count, "block")} replaced, from ${grouped(at)} on`);
+    this.#note("reorg", at, `${plural(count, "block")} replaced, from ${grouped(at)}`);
     for (const each of this.blocks.keys()) if (each > at && each !== this.pending) this.blocks.delete(each);
     this.#drop((each) => each.block >= at);
   }
@@ -272,7 +272,7 @@ export class Network extends EventTarget {
 
   #noteDropped(block, lost) {
     const from = lost[0].index, transactions = lost.at(-1).count - (block.flashblocks.find((each) => each.index === from - 1)?.count ?? 0);
-    this.#note("dropped", block.number, `${plural(lost.length, "flashblock")} of block ${grouped(block.number)} from ${from} on, ${plural(transactions, "transaction")}`);
+    this.#note("dropped", block.number, `block ${grouped(block.number)} lost ${plural(lost.length, "flashblock")} from ${from}, with ${plural(transactions, "transaction")}`);
     this.#drop((each) => each.block === block.number && (this.indexOf(each) ?? from) >= from);
   }
 

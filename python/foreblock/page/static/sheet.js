@@ -1,6 +1,6 @@
 // The sheet at the side: the frame of all details, and their updates.
 
-import { el, show } from "./dom.js";
+import { el, facts, show } from "./dom.js";
 import { addressText, nameOf, shortAddress } from "./names.js";
 
 const LEAST = 350; // ms between two updates
@@ -26,9 +26,13 @@ export function addressLink(network, address, brief = false) {
     brief ? shortAddress(network, address) : text), !brief && name ? el("small", {}, ` ${name}`) : null);
 }
 
+/** Decoded arguments; addresses are links. */
+export const argumentFacts = (network, pairs) =>
+  facts(...pairs.map(([name, value]) => [name, /^0x[0-9a-fA-F]{40}$/.test(value) ? addressLink(network, value) : value]));
+
 export function missing(sheet, title, network, why, waits = false) {
   show(sheet, heading(title, network), el("p", { class: "empty" }, why),
-    waits ? el("p", { class: "empty waiting" }, "This page looks again with every flashblock.") : null);
+    waits ? el("p", { class: "empty waiting" }, "Checked again with every flashblock.") : null);
   return { live: true, events: ["flashblock", "sealed", "state"] };
 }
 

@@ -1,9 +1,9 @@
 // A transaction: its effects, when it was pre-confirmed, its logs, and why it failed.
 
 import { copyable, el, facts, show } from "./dom.js";
-import { amount, bytes, clock, grouped, gwei, number, share, short, wallClock } from "./format.js";
+import { amount, bytes, clock, grouped, gwei, number, plural, share, short, wallClock } from "./format.js";
 import { knownCall, knownEvent, revertReason } from "./known.js";
-import { addressLink, heading, link, missing } from "./sheet.js";
+import { addressLink, argumentFacts, heading, link, missing } from "./sheet.js";
 import { callTree, stateChanges } from "./trace.js";
 
 const TYPES = { "0x0": "legacy", "0x1": "access list", "0x2": "dynamic fee", "0x3": "blob", "0x4": "set code", "0x7e": "deposit" };
@@ -54,8 +54,11 @@ export async function showTransaction(sheet, network, hash, networks = []) {
       ["Type", `${TYPES[transaction.type] ?? transaction.type}, nonce ${grouped(number(transaction.nonce ?? 0))}`],
       ["Gas", receipt ? `${grouped(number(receipt.gasUsed))} of ${grouped(number(transaction.gas))} (${share(number(receipt.gasUsed), number(transaction.gas))})` : grouped(number(transaction.gas))],
       ["Fee", fee === null || transaction.type === "0x7e" ? "" : `${amount(fee, 9)} at ${gwei(receipt.effectiveGasPrice)}${transaction.maxFeePerGas ? ` (at most ${gwei(transaction.maxFeePerGas)})` : ""}${receipt.l1Fee ? `, and ${amount(receipt.l1Fee, 12)} for L1` : ""}`],
+      ["Blobs", transaction.blobVersionedHashes ? `${transaction.blobVersionedHashes.length}, their gas at ${receipt?.blobGasPrice ? `${gwei(receipt.blobGasPrice)}, ` : ""}at most ${gwei(transaction.maxFeePerBlobGas)}` : ""],
+      ["Delegations", transaction.authorizationList?.length ? el("span", {}, transaction.authorizationList.map((each) => el("div", {}, "to ", addressLink(network, each.address)))) : ""],
     ),
-    input(transaction),
+    input(network, transaction),
+    accessList(network, transaction.accessList ?? []),
     receipt ? logs(network, receipt.logs) : null,
     receipt && network.has("debug") ? [callTree(network, hash), stateChanges(network, hash)] : null,
   );
@@ -88,7 +91,7 @@ async function preconfirmation(network, block, place) {
 
 /** Sent, flashblock, sealed, safe: where a transaction is, and when this page saw it there. */
 function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
-  const step = (name, state, what, time, since) => el("li", { class: state, "aria-current": state === "now" ? "step" : null },
+  const step = (name, state, what, time, since) => el("li", { class: state, "aria-current": state.startsWith("now") ? "step" : null },
     el("b", {}, name), el("span", {}, what),
     time ? el("small", {}, time % 1000 ? wallClock(time) : wallClock(time).slice(0, 8), since ? ` · +${((time - since) / 1000).toFixed(2)} s` : "") : null);
   const before = life.sentAt ?? early?.at;
@@ -102,16 +105,24 @@ function lifecycle(network, life, early, at, sealedTime, isSealed, safe) {
   return el("ol", { class: "life", "aria-label": "Life of the transaction" },
     step("Sent", at === null ? "now" : "done", life.sentAt ? "from this page" : at === null ? "accepted" : "not from this page", life.sentAt),
     // A service without flashblocks has no such step.
-    isSealed && !early && network.pending === null ? null : step("Pre-confirmed", at === null ? "todo" : isSealed ? "done" : "now", place, early?.at, life.sentAt),
+    isSealed && !early && network.pending === null ? null : step("Pre-confirmed", at === null ? "todo" : isSealed ? "done provisional" : "now provisional", place, early?.at, life.sentAt),
     step("Sealed", isSafe ? "done" : isSealed ? "now" : "todo", at === null ? "" : link(network, "block", at, grouped(at)), isSealed ? sealed ?? (sealedTime ? sealedTime * 1000 : null) : null, sealed ? before : null),
     step("Safe", isSafe ? "now" : "todo", isSafe ? "" : safe === null || at === null ? "" : `safe is ${grouped(safe)}`, life.safeAt, life.safeAt ? before : null));
 }
 
-function input(transaction) {
+function accessList(network, list) {
+  if (!list.length) return null;
+  const keys = list.reduce((sum, each) => sum + each.storageKeys.length, 0);
+  return el("details", {}, el("summary", {}, `Access list: ${plural(list.length, "account")}, ${plural(keys, "key")}`),
+    list.map((each) => el("article", { class: "log" }, el("header", {}, addressLink(network, each.address)),
+      each.storageKeys.length ? el("pre", { tabindex: "0" }, each.storageKeys.join("\n")) : null)));
+}
+
+function input(network, transaction) {
   if (transaction.input === "0x") return null;
   const call = knownCall(transaction.input, transaction.to);
   return el("section", {}, el("h3", {}, call ? `Method: ${call.name}` : "Data"),
-    call ? facts(...call.arguments) : null,
+    call ? argumentFacts(network, call.arguments) : null,
     el("details", { open: !call && transaction.input.length < 600 }, el("summary", {}, bytes(transaction.input)), el("pre", { tabindex: "0" }, transaction.input)));
 }
 
@@ -124,6 +135,6 @@ export function logs(network, all) {
       const event = knownEvent(log);
       return el("article", { class: "log" },
         el("header", {}, el("b", {}, event?.name ?? short(log.topics[0] ?? "no topic", 14, 4)), addressLink(network, log.address, true)),
-        event ? facts(...event.arguments) : el("pre", { tabindex: "0" }, [...log.topics, log.data].join("\n")));
+        event ? argumentFacts(network, event.arguments) : el("pre", { tabindex: "0" }, [...log.topics, log.data].join("\n")));
     }), rest);
 }
