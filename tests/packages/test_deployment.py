@@ -168,6 +168,15 @@ def test_the_image_is_built_from_what_it_may_see(checkout: Path) -> None:
         assert (checkout / name).exists(), name
 
 
+def test_the_image_installs_what_the_lock_names(checkout: Path) -> None:
+    text = (checkout / "deploy" / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    commands = re.findall(r"\bpip (?:install|wheel|download) .*", text)
+    assert len(commands) == 4
+    verified = ("--require-hashes", "--no-index", "--no-deps --no-build-isolation")
+    for command in commands:
+        assert any(each in command for each in verified), command
+
+
 def test_the_image_starts_no_chain_unless_a_command_says_so(checkout: Path) -> None:
     image = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
     command = re.findall(r"^CMD (.*)$", image, re.MULTILINE)
