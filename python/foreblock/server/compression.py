@@ -72,15 +72,24 @@ def codings() -> dict[bytes, Coding]:
         return b"".join((*map(packer.compress, pieces), packer.flush()))
 
     def unpack(body: bytes, limit: int) -> bytes:
+        unpacker = zstandard.ZstdDecompressor()
         try:
-            size = zstandard.frame_content_size(body)  # negative if it is not named
-            if size > limit:
-                return bytes(limit + 1)
-            return zstandard.ZstdDecompressor().decompress(
-                body, max_output_size=limit, allow_extra_data=False
-            )
+            size = zstandard.frame_content_size(body)
+            if size >= 0:
+                if size > limit:
+                    return bytes(limit + 1)
+                return unpacker.decompress(body, max_output_size=limit, allow_extra_data=False)
+            # A reader stops at the limit, but not where the frame is incomplete or ends early.
+            start = unpacker.stream_reader(body).read(limit + 1)
+            if len(start) > limit:
+                return start
+            whole = unpacker.decompressobj()
+            text = whole.decompress(body)
         except zstandard.ZstdError as why:
             raise NotPacked from why
+        if not whole.eof or whole.unused_data:
+            raise NotPacked("incomplete, or more than one frame")
+        return text
 
     return {b"zstd": Coding(b"zstd", pack, unpack), **found}
 
