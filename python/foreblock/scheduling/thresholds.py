@@ -119,9 +119,8 @@ class Thresholds(Struct, frozen=True):
     # Parts of all waiting requests that those of high, normal and low priority may reach.
     waits_parts: tuple[float, float, float] = (1.0, 1.0, 0.5)
 
-    # A key without units gets its refusals this late, half of it more or less: a connection that
-    # does not care sends ten requests a second instead of thousands, and the rest waits with its
-    # client.
+    # A key without units gets its refusals this late, half of it more or less: an HTTP connection
+    # sends ten requests a second instead of thousands, a WebSocket ten times those that may wait.
     refusal_seconds: float = 0.1
 
     # --- Requests that are long ---

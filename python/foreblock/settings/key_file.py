@@ -22,7 +22,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct, ValidationError, convert
 
@@ -33,6 +33,7 @@ from foreblock.scheduling.fair_queue import Priority
 ANONYMOUS: Final = "anonymous"
 HASHED: Final = "sha256:"
 SHORTEST: Final = 16  # characters of a secret
+PRIORITIES: Final = {each.name.lower(): each for each in Priority}
 MOST_KEYS: Final = 1_000  # each has four metrics, and a page of memory in each worker
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -46,7 +47,7 @@ class _Key(Struct, forbid_unknown_fields=True):
     units: _Units
     secret: str = ""
     burst: Annotated[float, Meta(ge=1, le=1e9)] | None = None
-    priority: Literal["high", "normal", "low"] = "normal"
+    priority: str = "normal"
     methods: list[str] = []
 
 
@@ -102,7 +103,9 @@ def _checked(name: str, key: _Key, file: str) -> KeySpec:
         raise BadSetting(where, "a name has up to 64 letters, digits, - and _")
     digest = b"" if name == ANONYMOUS and not key.secret else _digest(where, key.secret)
     burst = max(1.0, key.units) if key.burst is None else key.burst
-    priority = Priority[key.priority.upper()]
+    if key.priority not in PRIORITIES:
+        raise BadSetting(where, f"expected a priority of {', '.join(PRIORITIES)}")
+    priority = PRIORITIES[key.priority]
     return KeySpec(name, digest, key.units, burst, priority, tuple(key.methods))
 
 
