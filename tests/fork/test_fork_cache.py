@@ -45,9 +45,11 @@ def test_what_is_only_trusted_is_not_taken_for_proven(upstream: Upstream, tmp_pa
     upstream.relay.instead = refusing("eth_getProof")
     use(upstream, tmp_path)
     upstream.relay.instead = lambda _: None
-    use(upstream, tmp_path, proofs="on")
+    use(upstream, tmp_path)
     assert upstream.relay.state_requests
     assert [each.proven for each in cached_forks(tmp_path)] == [True, False]
+    use(upstream, tmp_path, proofs="on")
+    assert not upstream.relay.state_requests
 
 
 def test_a_file_that_was_cut_off_goes_on(upstream: Upstream, tmp_path: Path) -> None:

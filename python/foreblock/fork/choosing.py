@@ -74,8 +74,7 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
             raise NoUpstream(f"{shown}: nothing in {settings.timeout:g} s", 1) from None
         config = config_of_fork(chain, chain_id, chain.chain_id if keeps_id else chain_id, header)
         wanted = needed_at_start(chain, config, header)
-        known = _cached(settings, chain_id, header, wanted)
-        values, proven = known or await _fetched(chain, chain_id, header, upstreams, wanted)
+        values, proven = await _values(settings, chain_id, header, upstreams, wanted)
         attributes = await _attributes(config, header, upstreams)
         abilities = [each.capabilities for each in upstreams]
     finally:
@@ -90,8 +89,9 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         values=values,
         abilities=tuple(b"" if each is None else msgspec.json.encode(each) for each in abilities),
     )
-    if known is None:
-        ForkFile.of(settings, chain_id, header, proven=proven).put_point(point)
+    file = ForkFile.of(settings, chain_id, header, proven=proven)
+    if file.point() is None:
+        file.put_point(point)
     return point
 
 
@@ -175,49 +175,35 @@ def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> Stat
     return StateKeys(frozenset(accounts | slots.keys()), slots, codes_of=frozenset(slots))
 
 
-def _cached(
-    settings: ForkSettings, chain_id: int, header: Header, wanted: StateKeys
-) -> tuple[bytes, bool] | None:
-    """These keys of the cache, and whether they are proven; None if some are not in it."""
-    for proven in (True, False):
-        if settings.proofs == ("off" if proven else "on"):
-            continue
-        known = KnownValues({}, {}, [])
-        for each in ForkFile.of(settings, chain_id, header, proven=proven).values():
-            known = known.also(each)
-        if known.has(wanted):
-            return pack_known(known.part(wanted)), proven
-    return None
-
-
-async def _fetched(
-    chain: ChainSettings,
+async def _values(
+    settings: ForkSettings,
     chain_id: int,
     header: Header,
     upstreams: Sequence[ForkUpstream],
     wanted: StateKeys,
 ) -> tuple[bytes, bool]:
-    """These keys at the block, and whether they are proven."""
-    settings = chain.forking
+    """These keys at the block, of the cache or fetched, and whether they are proven."""
     why: EndpointError | None = None
-    if settings.proofs != "off":
+    for proven in (True, False):
+        if settings.proofs == ("off" if proven else "on"):
+            continue
+        file = ForkFile.of(settings, chain_id, header, proven=proven)
+        known = KnownValues({}, {}, [])
+        for each in file.values():
+            known = known.also(each)
+        if known.has(wanted):
+            return pack_known(known.part(wanted)), proven
         try:
-            found = await _fetch(settings, header, upstreams, wanted, proven=True)
+            found = await _fetch(settings, header, upstreams, wanted, proven=proven)
         except EndpointError as refused:
             why = refused
         else:
-            return _keep(settings, chain_id, header, found, proven=True), True
+            file.put_values(found, {})
+            return pack_values(found, {}), proven
+    assert why is not None, "one of both was tried"
     if settings.proofs == "on":
         raise BadSetting("fork_proofs", f"no endpoint proves the state of the block: {why}")
-    found = await _fetch(settings, header, upstreams, wanted, proven=False)
-    return _keep(settings, chain_id, header, found, proven=False), False
-
-
-def _keep(
-    settings: ForkSettings, chain_id: int, header: Header, found: FetchResult, *, proven: bool
-) -> bytes:
-    ForkFile.of(settings, chain_id, header, proven=proven).put_values(found, {})
-    return pack_values(found, {})
+    raise why
 
 
 async def _fetch(
