@@ -83,6 +83,16 @@ def test_a_fork_goes_on_with_another_endpoint(upstream: Upstream) -> None:
         assert fork.rpc("anvil_nodeInfo")["forkConfig"]["forkUrl"] == second.url
         with pytest.raises(RefusedCommand, match=r"127.0.0.1:1"):
             fork.rpc("anvil_setRpcUrl", "http://127.0.0.1:1")
+        for invalid in (
+            "http://[::1",
+            "http://127.0.0.1:99999",
+            "http://127.0.0.1?units=0",
+            "file:",
+        ):
+            with pytest.raises(RefusedCommand, match="fork_url"):
+                fork.rpc("anvil_setRpcUrl", invalid)
+            with pytest.raises(RefusedCommand, match="fork_url"):
+                fork.rpc("anvil_reset", {"forking": {"jsonRpcUrl": invalid}})
         assert fork.rpc("eth_getBalance", text(b"\xcd" * 20), "latest") == "0x0"
         upstream.relay.status = 200
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from foreblock.clock import SystemClock
-from foreblock.errors import BadSetting
+from foreblock.errors import BadSetting, InvalidArgument
 from foreblock.follow.capabilities import Capabilities
 from foreblock.follow.state_plan import RequestLimits
 from foreblock.follow.state_upstream import StateUpstream
@@ -59,17 +59,24 @@ def open_upstreams(
 ) -> list[ForkUpstream]:
     """The endpoints, each with its budget, and its abilities if they are known.
 
-    Raises `BadSetting` for what is no URL.
+    Raises `BadSetting` for an invalid URL.
     """
     clock, is_only, opened = SystemClock(), len(settings.url) == 1, []
     for url in settings.url:
         if not url.startswith(("http://", "https://")):
             raise BadSetting("fork_url", "expected a URL that begins with http:// or https://")
-        budget = UnitBudget(units_of(settings, url), reserve=0.0)
-        connections = Connections(split_units(url)[0], headers=headers_of(settings))
-        opened.append(
-            ForkUpstream(url, clock, budget, chain_id, is_only=is_only, connections=connections)
-        )
+        headers = headers_of(settings)
+        try:
+            budget = UnitBudget(units_of(settings, url), reserve=0.0)
+            connections = Connections(split_units(url)[0], headers=headers)
+            upstream = ForkUpstream(
+                url, clock, budget, chain_id, is_only=is_only, connections=connections
+            )
+        except InvalidArgument as why:
+            raise BadSetting("fork_url", str(why)) from None
+        except ValueError:  # of `urlsplit`, whose text may have a password
+            raise BadSetting("fork_url", "not a valid URL") from None
+        opened.append(upstream)
     for upstream, known in zip(opened, abilities, strict=False):
         if known:
             upstream.assume(msgspec.json.decode(known, type=Capabilities))
