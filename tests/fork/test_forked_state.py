@@ -54,6 +54,9 @@ def test_reads_are_those_of_the_upstream(open_upstream: OpenUpstream, rules: Rul
             block = both(upstream, fork, "eth_getBlockByNumber", hex(number), True)
             both(upstream, fork, "eth_getBlockByHash", block["hash"], False)
             both(upstream, fork, "eth_getBlockReceipts", hex(number))
+            both(upstream, fork, "eth_getBlockTransactionCountByNumber", hex(number))
+            both(upstream, fork, "eth_getBlockTransactionCountByHash", block["hash"])
+            both(upstream, fork, "debug_getRawBlock", hex(number))
             for each in block["transactions"]:
                 both(upstream, fork, "eth_getTransactionByHash", each["hash"])
                 both(upstream, fork, "eth_getTransactionReceipt", each["hash"])
@@ -63,6 +66,7 @@ def test_reads_are_those_of_the_upstream(open_upstream: OpenUpstream, rules: Rul
                 "eth_getLogs",
                 {"blockHash": block["hash"].upper().replace("X", "x")},
             )
+        both(upstream, fork, "eth_getTransactionByBlockNumberAndIndex", "latest", "0x0")
         logs = both(upstream, fork, "eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
         assert logs
         assert fork.rpc("eth_chainId") == upstream.chain.rpc("eth_chainId")

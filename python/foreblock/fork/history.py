@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.errors import CallerError, IncompleteState, NotHere
+from foreblock.errors import CallerError, HeaderOnly, IncompleteState, NotHere
 from foreblock.follow.passthrough import (
     BLOCK_AT,
     MARK,
@@ -87,7 +87,11 @@ class ForkedHistory(Passthrough):
         """Pass on no request about a block above the fork: it is unknown here."""
 
         def run(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-            found = passed(view, raw)
+            try:
+                found = passed(view, raw)
+            except HeaderOnly:
+                at_base = partial(self._ask_upstream, name, _of_base(name, view, raw))
+                return UpstreamAnswer(at_base, view.headers)
             named = _named_by_hash(name, raw) if isinstance(found, UpstreamAnswer) else None
             return found if named is None else self._if_below(name, here, view, raw, named)
 
@@ -160,6 +164,15 @@ def _below_only(proof: MethodFunction) -> MethodFunction:
 
     below.__doc__ = proof.__doc__
     return below
+
+
+def _of_base(name: str, view: LedgerView, raw: Raw) -> bytes:
+    """Parameters that name the fork block, by its number or hash in place of a tag."""
+    params = _params(raw)
+    position = BLOCK_AT[name]
+    if not isinstance(read_block(_name(params[position]), position), ByHash):
+        params[position] = Raw(block_of(view.resolve(view.base.number).header))
+    return msgspec.json.encode(params)
 
 
 def _named_by_hash(name: str, raw: Raw) -> tuple[str, bytes] | None:
