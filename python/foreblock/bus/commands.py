@@ -222,7 +222,7 @@ class Reset(Command, frozen=True):
 
 
 class ResetFork(Command, frozen=True):
-    """Begin the chain again, on another block of the chain that it is a fork of."""
+    """Restart a fork at another block of its chain."""
 
     abandons_blocks = True
 

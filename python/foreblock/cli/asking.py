@@ -102,7 +102,7 @@ def shown_block(block: str) -> str:
 
 
 def heads(endpoint: Endpoint) -> str:
-    """The latest block of the endpoint, and what is pending, to follow a message."""
+    """Text with the latest and the pending block of the endpoint, to append to a message."""
     snapshot = shown_snapshot(endpoint.headers)
     latest, pending = _LATEST.search(snapshot), _PENDING.search(snapshot)
     if latest is None:

@@ -34,7 +34,7 @@ def forks(
     """List or remove the state that forks have fetched.
 
     Each block that was forked has a file, which the next fork of it reads. A file may be removed
-    while forks use it: they have what was in it.
+    while forks use it: they have read it already.
     """
     folder = folder_of("" if cache_path is None else str(cache_path))
     found = [
@@ -73,21 +73,23 @@ def _object(each: CachedFork) -> dict[str, object]:
 
 
 def chosen_fork(settings: DevSettings, folder: Path, *, keeps_id: bool) -> ForkPoint | None:
-    """The block of another chain that the main network begins on. Raises `ForeblockError`."""
+    """Return the block at which the main network forks another chain. Raises `ForeblockError`."""
     if not settings.chain.forking.is_on:
         return None
     for name in ("genesis", "alloc"):
         if getattr(settings.chain, name):
-            raise BadSetting(name, "a fork begins with the state of another chain: fork_url is set")
+            raise BadSetting(
+                name, "not possible with a fork, which begins with the state of another chain"
+            )
     if settings.replication.log:
-        raise BadSetting("log", "the state of a fork is not in a log: fork_url is set")
+        raise BadSetting("log", "not possible with a fork, whose state is not in a log")
     from foreblock.fork.forked_chain import fork_of  # noqa: PLC0415, it loads much
 
     return fork_of(settings.chain, folder, keeps_id=keeps_id)
 
 
 def fork_line(chain: ChainSettings, fork: ForkPoint) -> str:
-    """The block that a chain begins on, and whether its state is proven."""
+    """The line of output about a fork: its block, its source and its trust."""
     urls = chain.forking.state or ", ".join(map(redact_urls, chain.forking.url))
     trust = "proven" if fork.proven else "trusted: no proofs"
     number = decode_header(fork.header).number

@@ -44,7 +44,7 @@ class LocalNetwork(LocalService):
         accounts: Sequence[DevAccount],
         fork: "Fork | None" = None,
     ) -> None:
-        """Begin the chain, on a fork if there is one, or go on with it. Raises `ForeblockError`."""
+        """Begin the chain, on a fork if there is one, or continue it. Raises `ForeblockError`."""
         assert network.dev is not None, "a development chain has its settings"
         super().__init__(clock, threading.RLock())
         self.keep: Final = network.keep
@@ -158,7 +158,7 @@ class LocalNetwork(LocalService):
 
 
 def _reads_of(source: DevChainSource) -> "Callable[[Ledger], LocalFork] | None":
-    """What opens the reads beyond the store."""
+    """A function that opens the reads beyond the store, for a fork."""
     if source.fork is None:
         return None
     from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none

@@ -66,7 +66,7 @@ class ForkFile:
         return cls(folder_of(settings.cache_path) / str(chain_id) / name)
 
     def point(self) -> ForkPoint | None:
-        """The block; None if the file does not say it."""
+        """The fork block; None if the file does not have it."""
         for data in self._frames(_POINT):
             return msgspec.msgpack.decode(data, type=ForkPoint)
         return None

@@ -77,7 +77,7 @@ def _rules(chain: ChainSettings, chain_id: int, header: Header) -> Rules:
 
 
 def _optimism_fork(header: Header) -> OptimismFork | None:
-    """The OP fork of a header; None if it is of no OP chain since Holocene."""
+    """The OP fork of a header; None if it is not of an OP chain since Holocene."""
     extra = header.extra_data
     shape = (extra[0], len(extra)) if extra else None
     if shape == _JOVIAN:

@@ -1,7 +1,7 @@
-"""Choose the block to fork at: which chain it is, its header, and whether its state is proven.
+"""Choose the block to fork at: its chain, its header, and whether its state is proven.
 
-What every local block needs is fetched at the block, unless the cache has it: so a block whose
-state is pruned, or is not proven, is known before anything starts.
+The state that every local block needs is fetched unless the cache has it, so a block whose state is
+pruned or cannot be proven is reported before anything starts.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
 
 
 async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -> int:
-    """The id that the endpoints which respond agree on."""
+    """The chain id of the endpoints that respond; they must agree."""
     asked = [asyncio.ensure_future(each.chain_id()) for each in upstreams]
     await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.wait(asked, timeout=OTHERS_SECONDS)
@@ -156,7 +156,7 @@ async def _attributes(config: bytes, header: Header, upstreams: Sequence[ForkUps
 
 
 def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> StateKeys:
-    """What every local block needs, and the development accounts."""
+    """The keys that every local block needs, and the development accounts."""
     made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     accounts = {each.address for each in made} | {ZERO_ADDRESS}
     slots: dict[bytes, frozenset[int]] = {}

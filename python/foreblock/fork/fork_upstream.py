@@ -31,7 +31,7 @@ _CHAIN_ID: Final[Call] = ("eth_chainId", [])
 
 
 class ForkUpstream(StateUpstream):
-    """An endpoint that is asked about one block, however far its own tip is."""
+    """An endpoint that is used for one block, however far ahead its latest block is."""
 
     @property
     def limits(self) -> RequestLimits:

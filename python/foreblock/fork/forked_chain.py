@@ -1,4 +1,4 @@
-"""A fork as the writer of a dev chain uses it: its store, what is learned, and who finds more.
+"""A fork as the writer of a dev chain uses it: its store, its known state, and the search for more.
 
 The store begins at the fork block, with the development accounts funded in the state of that block,
 as in anvil. On an Ethereum chain without the contracts that blocks call at their end (EIP-7002,
@@ -172,7 +172,7 @@ class Fork:
         self.state.close()
 
     def _learn_known(self, store: Store) -> None:
-        """Learn what differs from the other chain, then what is known of it."""
+        """Learn the values that differ from the other chain, then the known values of it."""
         values = unpack_values(self._point.values)
         balance = self._chain.balance * ETHER
         made = dev_accounts(self._chain.mnemonic, self._chain.accounts, self._chain.derivation_path)
@@ -206,7 +206,7 @@ def opened_fork(network: Network) -> Fork:
 
 
 def kept_point(folder: Path) -> ForkPoint | None:
-    """The block that the chain in a directory began on; None if none began there."""
+    """The fork block of the chain in a directory; None if there is none."""
     try:
         return msgspec.json.decode((folder / POINT_FILE).read_bytes(), type=ForkPoint)
     except FileNotFoundError:
@@ -214,7 +214,7 @@ def kept_point(folder: Path) -> ForkPoint | None:
 
 
 def fork_of(chain: ChainSettings, folder: Path, *, keeps_id: bool = False) -> ForkPoint | None:
-    """The block that a network begins on: of its directory, or chosen now; None without a fork.
+    """The fork block of a network: that of its directory, or one chosen now; None without a fork.
 
     Raises `BadSetting`, `EndpointError`.
     """

@@ -62,7 +62,7 @@ class ForkedState:
     def __init__(
         self, settings: ForkSettings, point: ForkPoint, header: Header, known: ForkFile
     ) -> None:
-        """Values go to the file of what is `known`, too. Raises `BadSetting`."""
+        """Fetched values are added to the file `known`. Raises `BadSetting`."""
         self._settings: Final = settings
         self._point: Final = point
         self._header: Final = header
@@ -86,7 +86,7 @@ class ForkedState:
         self.shown = tuple(each.shown for each in upstreams)
 
     def serve(self, store: Store, learned: FetchedState) -> None:
-        """Find what this store does not know; values go to `learned`."""
+        """Find state that this store does not know; values are added to `learned`."""
         self._store, self._learned = store, learned
         self._blocks = ExecutedBlocks(
             learned.epoch,
@@ -194,7 +194,7 @@ class ForkedState:
         await asyncio.to_thread(self._store.learn, self._learned)
 
     async def _find_with_hint(self, needed: StateKeys, transactions: Sequence[Transaction]) -> None:
-        """Fetch keys; at the second miss of a transaction also what an upstream says it reads."""
+        """Fetch keys; at the second miss of a transaction also the keys of its access list."""
         seconds = self._settings.timeout
         finding = self._find(needed, likely_with(needed), seconds)
         hashes = [each.hash for each in transactions]
@@ -302,7 +302,7 @@ _NOTHING: Final = StateMissing(MissingKeys())
 
 
 def call_params(transaction: Transaction) -> Raw:
-    """The parameters of a call that does what a transaction does."""
+    """The parameters of a call with the effects of a transaction."""
     call = {
         "from": format_data(transaction.sender),
         "value": format_quantity(transaction.value),

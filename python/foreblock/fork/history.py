@@ -1,4 +1,4 @@
-"""What clients read below the fork block: blocks and receipts verified, the rest as upstreams say.
+"""Reads below the fork block: blocks and receipts are verified, the rest is trusted.
 
 As on a followed chain, with two differences: logs of a range that includes the fork come from both
 sides of it, and nothing comes from upstreams that is of a block above it: the number of a block, or
@@ -61,7 +61,7 @@ def block_of(header: Header) -> bytes:
 
 
 def reading_settings(fork: ForkSettings) -> FollowSettings:
-    """How workers read what is not in the store of a fork."""
+    """The settings with which workers read what is not in the store of a fork."""
     return FollowSettings(fetch_timeout=fork.timeout, beyond="pass")
 
 
@@ -101,7 +101,7 @@ class ForkedHistory(Passthrough):
     def _if_below(
         self, name: str, here: MethodFunction, view: LedgerView, raw: Raw, named: tuple[str, bytes]
     ) -> UpstreamAnswer:
-        """The answer of an upstream if what is named is below the fork, else that of here."""
+        """Pass a request on if the block that it names is not above the fork."""
         base = view.base.number
         try:
             unknown: Any = here(view, raw)
@@ -204,7 +204,7 @@ def _block_of_logs(view: LedgerView, raw: Raw) -> bytes | None:
 
 
 def split_range(view: LedgerView, raw: Raw) -> tuple[bytes, bytes | None] | None:
-    """The parameters up to the fork block, and above it; None if nothing is below.
+    """Split parameters into those up to the fork block and those above it; None if all are above.
 
     The body of the fork block is not here.
     """

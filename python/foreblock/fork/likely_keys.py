@@ -10,7 +10,7 @@ AHEAD: Final = 128  # slots of a system contract's ring that are fetched togethe
 
 
 def likely_with(needed: StateKeys) -> StateKeys:
-    """Keys that are likely to be needed with these: codes, and what later blocks write."""
+    """Keys that are likely to be needed with these: codes, and slots that later blocks write."""
     rings = ring_slots(needed).slots
     slots = {at: frozenset().union(*map(slots_around, each)) for at, each in rings.items()}
     return StateKeys(slots=slots, codes_of=called_among(needed))

@@ -15,11 +15,13 @@ MOST_NAMED: Final = 3  # keys in an error
 
 
 def check_sources(settings: ForkSettings) -> None:
-    """Refuse settings that contradict each other. Raises `BadSetting`."""
+    """Refuse contradictory settings. Raises `BadSetting`."""
     if settings.state and settings.url:
-        raise BadSetting("fork_state", "a recording needs no endpoint: fork_url is set")
+        raise BadSetting("fork_state", "a recording needs no endpoint, but fork_url is set")
     if settings.state and settings.record:
-        raise BadSetting("fork_record", "nothing is fetched from a recording: fork_state is set")
+        raise BadSetting(
+            "fork_record", "nothing is fetched with fork_state, so there is nothing to record"
+        )
     if settings.record and Path(settings.record).exists():
         raise BadSetting("fork_record", f"{settings.record} exists already")
 
@@ -35,7 +37,7 @@ def recorded_point(file: str) -> ForkPoint:
 
 
 def known_file(settings: ForkSettings, point: ForkPoint, header: Header) -> ForkFile:
-    """The file with what is known of a fork, to which more is added."""
+    """The file with the known values of a fork, to which fetched ones are added."""
     if settings.state:
         return ForkFile(Path(settings.state))
     if not settings.record:

@@ -29,7 +29,7 @@ class UpstreamThread:
         self._loop.close()
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin work on the loop; it fails with `NoUpstream` if this is closed before it ends."""
+        """Start work on the loop; it fails with `NoUpstream` if the thread is closed."""
         with self._lock:
             if self._is_closed:
                 work.close()

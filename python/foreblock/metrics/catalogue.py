@@ -133,16 +133,18 @@ THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls passed to
 
 # --- API keys, counted by workers; their names are those of the file, at most 1,000 ---
 
-KEY_REQUESTS: Final = _counter("key_requests", "Requests that an API key paid for.", "key")
+KEY_REQUESTS: Final = _counter("key_requests", "Requests charged to an API key.", "key")
 KEY_REFUSED: Final = _counter(
     "key_refused", "Requests and HTTP bodies refused because the key had spent its budget.", "key"
 )
 KEY_UNITS: Final = _counter("key_units", "Units that an API key has spent.", "key")
 KEY_SECONDS: Final = _counter(
-    "key_seconds", "Time of the requests of an API key, with that in which they wait.", "key"
+    "key_seconds",
+    "Time of the requests of an API key, including the time in which they wait.",
+    "key",
 )
 KEY_FILE_FAILURES: Final = _counter(
-    "key_file_failures", "Changes of the file of API keys that were not usable."
+    "key_file_failures", "Changes of the file of API keys that could not be used."
 )
 
 # --- State that workers request, on networks that follow a public chain ---

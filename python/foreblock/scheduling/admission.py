@@ -44,7 +44,7 @@ class Quota:
 
 
 class QuotaPart(Quota):
-    """A quota of which a part is kept for others."""
+    """A quota that keeps a part for others."""
 
     __slots__ = ("_kept", "_whole")
 

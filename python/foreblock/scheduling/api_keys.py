@@ -144,7 +144,7 @@ class ApiKey:
         self.change(spec, weights)
 
     def change(self, spec: KeySpec, weights: MethodWeights) -> None:
-        """Take over what the file has now; what was spent stays spent."""
+        """Apply changes of the file; the spent budget stays spent."""
         self.spec = spec
         self.weights = weights
         self._seconds_per_unit = 1 / spec.units

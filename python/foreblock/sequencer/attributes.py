@@ -135,7 +135,7 @@ def first_transactions(
 
 
 def base_time_deposit(block: int, milliseconds: int) -> Transaction:
-    """The second transaction of a block of Base, which states the milliseconds of its time."""
+    """The second transaction of a block of Base, which sets the milliseconds of its time."""
     place = keccak256(block.to_bytes(32))
     return deposit_transaction(
         source_hash=keccak256(BASE_TIME_DOMAIN.to_bytes(32) + place),

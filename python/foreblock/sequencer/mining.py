@@ -261,7 +261,7 @@ class Mining:
         return base if coinbase is None else replace(base, fee_recipient=coinbase)
 
     def milliseconds_of(self, base: Base) -> int | None:
-        """The milliseconds that a block states; None on a chain whose blocks state none."""
+        """The milliseconds in a block; None on a chain whose blocks have none."""
         if not self.chain.base_time:
             return None
         return self._time_ns(base, self.wall_ns + self._block_ns) % SECOND_NS // MILLISECOND_NS

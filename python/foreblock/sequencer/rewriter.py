@@ -88,7 +88,7 @@ class Rewriter:
         self._finish(self._replacing(fork), fork, waiting)
 
     def reset(self, instance: bytes) -> None:
-        """Begin the chain again on its first block, as another instance, with an empty pool."""
+        """Restart the chain at its first block, as another instance, with an empty pool."""
         self._mining.restore_first()
         self._restore_faults()
         self._mining.change(instance=instance)

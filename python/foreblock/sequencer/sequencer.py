@@ -58,7 +58,7 @@ STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, otherwise
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 LONGEST_REORG: Final = 3  # sealed blocks that a fault replaces
 
-NO_FORK: Final = "the chain is no fork of another; start one with --fork-url"
+NO_FORK: Final = "the chain is not a fork; start one with --fork-url"
 
 log = structlog.get_logger()
 
@@ -324,7 +324,7 @@ class Sequencer:
         return ran
 
     def discard_uncommitted(self) -> None:
-        """Return to what is committed, after a failure; what had run waits again."""
+        """Return to the committed state after a failure; transactions that had run wait again."""
         builder = self.builder
         ran = list(builder.ran.values())
         builder.ran.clear()

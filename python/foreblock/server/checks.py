@@ -266,7 +266,7 @@ def _with_minimum(
 def _with_key(
     head: RequestHead, target: bytes, answer: Upgrade | None, keys: KeyTable
 ) -> tuple[Answer | Upgrade | None, bytes]:
-    """The response, and what a request adds to its path for the key that pays for it."""
+    """The response, and the suffix of the path for the key that pays for the request."""
     found = key_of(head, target.partition(b"?")[2], keys)
     if isinstance(found, Answer):
         return found, b""
@@ -387,7 +387,7 @@ def _request_id(head: RequestHead) -> bytes:
 
 
 def _ids(head: RequestHead) -> Mapping[str, str]:
-    """The ids of a request by their names in its log; what is no id is ignored."""
+    """The ids of a request by their names in its log; invalid ids are ignored."""
     request, trace = _request_id(head), head.get(TRACEPARENT) or b""
     if not request and not trace:
         return NO_IDS

@@ -223,7 +223,7 @@ class HttpEndpoint:
 
 
 def _sessions_of(served: Served) -> dict[bytes, OpenSession | None]:
-    """What opens sessions, by path."""
+    """The functions that open sessions, by path."""
     return {ROOT: served.open_session, **served.sessions_at}
 
 

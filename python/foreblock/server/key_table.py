@@ -143,7 +143,7 @@ def _same_access(one: KeySpec, other: KeySpec) -> bool:
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:
-    """What changes with the file."""
+    """A value that changes with the file."""
     try:
         found = file.stat()
     except OSError:

@@ -2,8 +2,8 @@
 
 A head that names a valid key chooses handlers of the key by its path, as one with a coding does,
 so a service without keys pays nothing. They are made when a head first needs them, and forgotten
-when the keys change. A key that has spent its budget is refused before its body is looked at, and a
-little later, so that a client which goes on is slowed down.
+when the keys change. A key that has spent its budget is refused before its body is read, and a
+little later, which slows down a client that continues.
 
 A key is given as `Authorization: Bearer KEY`, `X-API-Key: KEY`, or `?key=KEY`, for browsers, which
 cannot set headers of a WebSocket, and for wallets, which only know a URL.
@@ -50,7 +50,7 @@ def secret_of(head: RequestHead, query: bytes) -> bytes | None:
 
 
 def key_of(head: RequestHead, query: bytes, keys: KeyTable) -> bytes | Answer:
-    """What a request adds to its path for its key, or the refusal of one without."""
+    """The suffix of the path for the key of a request, or a refusal."""
     secret = secret_of(head, query)
     found = keys.find(secret)
     if found is None:
@@ -66,12 +66,12 @@ def too_many_requests(seconds: int) -> Answer:
 
 
 class ByKey(dict[bytes, T], Generic[T]):
-    """What is at each path for each key, made when it is needed."""
+    """The handlers or sessions at each path for each key, created when first used."""
 
     def __init__(
         self, keys: KeyTable, make: Callable[[ApiKey], Mapping[bytes, T]], missing: T
     ) -> None:
-        """`missing` is what a key has that is not valid any more."""
+        """`missing` is the value for a key that has been removed."""
         super().__init__()
         self._keys: Final = keys
         self._make: Final = make

@@ -35,7 +35,7 @@ class FollowerParts(NamedTuple):
 
 
 class Hinting(NamedTuple):
-    """How upstreams are asked which keys a call reads."""
+    """The block and the round in which upstreams are asked for the keys of a call."""
 
     block: bytes = b'"latest"'
     round: int = 2  # of a request
@@ -76,7 +76,7 @@ def follower_parts(
 
 
 def _reading(network: Network) -> FollowSettings | None:
-    """How missing state is read; None if the network knows all."""
+    """The settings for reading missing state; None if the network has all state."""
     if network.fork is None:
         return network.follow
     from foreblock.fork.history import reading_settings  # noqa: PLC0415

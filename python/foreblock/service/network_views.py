@@ -246,7 +246,7 @@ class NetworkViews(Struct, frozen=True):
 
 
 def _for_key(served: Served, root: Service, node: Service, key: ApiKey) -> Served:
-    """What is served to the clients of a key."""
+    """The handlers and sessions for the clients of a key."""
     answer, open_session = root.for_key(key)
     answer_at_node, open_session_at_node = node.for_key(key)
     return served._replace(

@@ -38,7 +38,7 @@ _WITHIN: Final = 256  # bytes of a response that begins with an error
 
 
 class Traceparent(NamedTuple):
-    """The header of W3C Trace Context, which was checked when it came."""
+    """A valid header of W3C Trace Context."""
 
     trace: int
     span: int

@@ -53,7 +53,7 @@ class ChainSettings:
     )
     base_time: bool = setting(
         default=False,
-        help="state the milliseconds of each block as Base does; needs block_time 0.2 and OP rules",
+        help="add milliseconds to blocks, as Base does; needs block_time 0.2 and OP rules",
     )
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(

@@ -10,7 +10,7 @@ from foreblock.settings.declare import setting
 
 @dataclass(frozen=True)
 class ForkSettings:
-    """A block of another chain on which a network begins; none without a `url` or `state`."""
+    """The fork of a network, if there is a `url` or a `state`."""
 
     url: tuple[str, ...] = setting(
         (), "JSON-RPC endpoints of a chain to fork, the best first; ?units=500 sets a budget", "URL"
@@ -21,7 +21,7 @@ class ForkSettings:
         "BLOCK",
     )
     chain_id: int = setting(
-        0, "chain id that the endpoints must have; 0: any, if it is the same", "ID"
+        0, "chain id that the endpoints must have; 0: any that all of them share", "ID"
     )
     header: tuple[str, ...] = setting(
         (), "headers of the requests to the endpoints, as in 'Name: value'", "HEADER", secret=True
@@ -38,13 +38,14 @@ class ForkSettings:
     )
     rate_limit: bool = setting(default=True, help="limit the units per second")
     proofs: Literal["auto", "on", "off"] = setting(
-        "auto", "verify state by proofs: always, never, or if the endpoints have them"
+        "auto",
+        "verify state by proofs: if the endpoints have them (auto), always (on) or never (off)",
     )
     cache: bool = setting(default=True, help="keep fetched state on disk, for all forks of a block")
     cache_path: str = setting(
         "", "directory of fetched state; empty: ~/.cache/foreblock/forks", "DIRECTORY"
     )
-    record: str = setting("", "file to record all that a fork fetches in", "FILE")
+    record: str = setting("", "file in which everything that a fork fetches is recorded", "FILE")
     state: str = setting(
         "", "recording or file of the cache to run from, without an endpoint", "FILE"
     )

@@ -57,7 +57,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 class KeyFile(NamedTuple):
-    """What a file says."""
+    """The contents of a file."""
 
     keys: tuple[KeySpec, ...]
     weights: dict[str, float]
@@ -93,7 +93,7 @@ def parse_keys(text: str, name: str) -> KeyFile:
 
 
 def digest_of(secret: bytes) -> bytes:
-    """What a secret is known by."""
+    """The hash of a secret."""
     return hashlib.sha256(secret).digest()
 
 

@@ -144,7 +144,7 @@ class DevChainSource:
         commits: Commits = TO_STORE,
         fork: ForkedBase | None = None,
     ) -> None:
-        """Begin the chain, on a `fork` if there is one, or go on with it; closes the fork.
+        """Begin the chain, on a `fork` if there is one, or continue it; closes the fork.
 
         Raises `ForeblockError`.
         """
@@ -176,7 +176,7 @@ class DevChainSource:
             raise
 
     def _begin(self) -> None:
-        """Begin the chain in the store, or go on with it."""
+        """Begin the chain in the store, or continue it."""
         chain, fork = self._chain, self.fork
         self._writer = LedgerWriter(
             self.store,

@@ -202,7 +202,7 @@ class NamedRoots(StateRoots):
 
 
 class ForkedRoots(NamedRoots):
-    """The roots of a local block on a forked chain, which nobody can compute: headers have zeros.
+    """The roots of local blocks of a fork, which cannot be computed: headers have zeros.
 
     State edits have a digest instead, by which the block has another hash than before them.
     """

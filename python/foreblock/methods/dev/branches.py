@@ -169,7 +169,7 @@ class BranchMethods:
         return execute_now_or_later(self._commands, Revert(wanted), write_bool)
 
     def reset(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
-        """Begin the chain again on its first block, or a fork on another block of its chain."""
+        """Restart the chain at its first block, or a fork at another block of its chain."""
         options = _read_reset(raw).options or ForkingOptions()
         if view.is_fork:
             return answered(self._execute(_reset_of_fork(options)))
@@ -206,7 +206,7 @@ class BranchMethods:
 
 
 def _reset_of_fork(options: ForkingOptions) -> Reset | ResetFork:
-    """The command that begins a fork again: on its block, or on another one if that is named."""
+    """The command that restarts a fork: at its block, or at another one if that is given."""
     target = options.forking or options
     is_named = target.json_rpc_url is not None or target.block_number is not None
     if options.forking is None and not is_named:

@@ -100,7 +100,7 @@ class NodeInfoMethods:
         """Fetch the state of a fork from another endpoint of its chain."""
         url = _read_url(raw).url
         if not view.is_fork:
-            raise RefusedCommand("the chain is no fork of another, so there is no url to change")
+            raise RefusedCommand("the chain is not a fork, so there is no url to change")
         return answered(self._execute(SetForkUrl(url)))
 
     def _info(self, view: LedgerView) -> Steps[bytes]:

@@ -36,7 +36,7 @@ def revert(command: Revert, sequencer: Sequencer) -> bool:
 
 @executes(Reset)
 def reset(_: Reset, sequencer: Sequencer) -> None:
-    """Begin the chain again on its first block, as another instance, with an empty pool."""
+    """Restart the chain at its first block, as another instance, with an empty pool."""
     _check_kept(sequencer, sequencer.builder.writer.first)
     sequencer.rewriter.reset(secrets.token_bytes(32))
     sequencer.run_immediate()
@@ -44,7 +44,7 @@ def reset(_: Reset, sequencer: Sequencer) -> None:
 
 @executes(ResetFork, SetForkUrl)
 def change_fork(command: ResetFork | SetForkUrl, sequencer: Sequencer) -> None:
-    """Begin a fork again on another block, or let it fetch from another endpoint."""
+    """Restart a fork at another block, or replace its endpoint."""
     sequencer.change_fork(command)
 
 
