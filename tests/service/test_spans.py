@@ -142,6 +142,9 @@ def test_a_collector_is_named_by_its_address_or_by_a_whole_url() -> None:
     with pytest.raises(BadSetting, match="expected http") as refused:
         check_endpoint("ftp://user:password@a/")
     assert "password" not in str(refused.value)
+    for url in ("http://[::1", "http://a:99999", "a:4318"):
+        with pytest.raises(BadSetting, match="expected http"):
+            check_endpoint(url)
 
 
 def test_missing_packages_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

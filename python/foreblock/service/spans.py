@@ -52,8 +52,12 @@ class Traceparent(NamedTuple):
 
 def check_endpoint(url: str) -> None:
     """Raise `BadSetting` if an endpoint is no URL, or its packages are not installed."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
         expected = "http://HOST:PORT or https://HOST:PORT"
         raise BadSetting("otlp_endpoint", f"expected {expected}, found {redact_urls(url)!r}")
     if not _is_installed():
