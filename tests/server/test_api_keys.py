@@ -18,7 +18,7 @@ from foreblock.scheduling.reply import Client, NoFastPath, Readiness, Reply, Ser
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.key_table import KeyTable
+from foreblock.server.key_table import LAST_GOOD, KeyTable
 from foreblock.server.keyed import MeteredHandler
 from foreblock.server.sweep import Ticker
 from foreblock.settings import Access, ServerLimits
@@ -268,6 +268,16 @@ def test_a_worker_that_starts_later_has_the_last_good_keys(tmp_path: Path) -> No
     assert BOB not in "".join(each.read_text("latin-1") for each in (tmp_path / "keys").iterdir())
     with pytest.raises(BadSetting):
         KeyTable(str(first.file))
+
+
+def test_keys_change_where_no_copy_can_be_kept(tmp_path: Path) -> None:
+    keys = Keys(tmp_path, alice(), str(tmp_path))
+    copy = tmp_path / "keys" / LAST_GOOD
+    copy.unlink()
+    copy.mkdir()
+    keys.change({"keys": BOB_ONLY})
+    assert keys.statuses(BOB, 1) == [200]
+    assert keys.statuses(ALICE, 1) == [401]
 
 
 def test_a_websocket_ends_with_its_key(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ of each key as well, eight bytes in a file of its own, which all workers map.
 import mmap
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -90,8 +91,9 @@ class KeyTable:
         found = read_keys(self._file)
         if self._folder is not None:
             copy = self._folder / f"{os.getpid()}.part"
-            copy.write_bytes(json.encode(found))
-            copy.replace(self._folder / LAST_GOOD)
+            with suppress(OSError):  # such as a full disk: the keys are good all the same
+                copy.write_bytes(json.encode(found))
+                copy.replace(self._folder / LAST_GOOD)
         return found
 
     def _last_good(self, why: BadSetting) -> KeyFile:
