@@ -209,12 +209,6 @@ def _fork(settings: DevSettings, folder: Path, keeps_id: bool) -> ForkPoint | No
     return chosen_fork(settings, folder, keeps_id=keeps_id)
 
 
-def _fork_line(chain: ChainSettings, fork: ForkPoint) -> str:
-    from foreblock.cli.forks import fork_line  # noqa: PLC0415, others need none
-
-    return fork_line(chain, fork)
-
-
 def _networks(
     settings: DevSettings, folder: Path, fork: ForkPoint | None
 ) -> list[launch.ServedNetwork]:
@@ -295,7 +289,9 @@ def _print_started(
         identity = "" if chain.genesis else f", chain id {each.network.dev.chain_id}"
         click.echo(f"{each.network.name}{identity}")
         if each.network.fork is not None:
-            click.echo(_fork_line(chain, each.network.fork))
+            from foreblock.cli.forks import fork_line  # noqa: PLC0415, others need none
+
+            click.echo(fork_line(chain, each.network.fork))
         _print_table(_urls(settings.service, address.split(", "), feed))
     click.echo("WebSocket: the same addresses, with ws://")
     if settings.service.page:

@@ -74,8 +74,6 @@ def _object(each: CachedFork) -> dict[str, object]:
 
 def chosen_fork(settings: DevSettings, folder: Path, *, keeps_id: bool) -> ForkPoint | None:
     """Return the block at which the main network forks another chain. Raises `ForeblockError`."""
-    if not settings.chain.forking.is_on:
-        return None
     for name in ("genesis", "alloc"):
         if getattr(settings.chain, name):
             raise BadSetting(

@@ -19,9 +19,11 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from foreblock.errors import BusBroken, ErrorAnswer
+from foreblock.errors import BadSetting, BusBroken, ErrorAnswer
 from foreblock.follow.fetch_result import FetchResult
 from foreblock.follow.learned_state import KnownValues, pack_values, unpack_values
+from foreblock.ledger.storage.state_keys import StateKeys
+from foreblock.primitives import format_data
 from foreblock.settings import ForkPoint, ForkSettings
 from foreblock.types import Header
 
@@ -29,6 +31,8 @@ MAGIC: Final = b"foreblock fork 1\n"
 _FRAME: Final = struct.Struct(">II")  # length, checksum
 PROVEN, TRUSTED = ".proven", ".trusted"
 _POINT, _VALUES, _ANSWER = b"p", b"v", b"a"
+
+MOST_NAMED: Final = 3  # keys in an error
 
 log = structlog.get_logger()
 
@@ -195,3 +199,60 @@ def _whole_end(file: int) -> int:
             break
         at = end
     return at
+
+
+# --- Recordings ------------------------------------------------------------------------------
+
+
+def check_sources(settings: ForkSettings) -> None:
+    """Refuse contradictory settings. Raises `BadSetting`."""
+    if settings.state and settings.url:
+        raise BadSetting("fork_state", "a recording needs no endpoint, but fork_url is set")
+    if settings.state and settings.record:
+        raise BadSetting(
+            "fork_record", "nothing is fetched with fork_state, so there is nothing to record"
+        )
+    if settings.record and Path(settings.record).exists():
+        raise BadSetting("fork_record", f"{settings.record} exists already")
+
+
+def recorded_point(file: str) -> ForkPoint:
+    """The block of a recording. Raises `BadSetting`."""
+    if not Path(file).is_file():
+        raise BadSetting("fork_state", f"there is no file {file}")
+    point = ForkFile(Path(file)).point()
+    if point is None:
+        raise BadSetting("fork_state", f"{file} is not a recording of a fork")
+    return point
+
+
+def known_file(settings: ForkSettings, point: ForkPoint, header: Header) -> ForkFile:
+    """The file with the known values of a fork, to which fetched ones are added."""
+    if settings.state:
+        return ForkFile(Path(settings.state))
+    if not settings.record:
+        return ForkFile.of(settings, point.chain_id, header, proven=point.proven)
+    recording = ForkFile(Path(settings.record))
+    recorded = recording.point()
+    if recorded is None:
+        recording.put_point(point)
+    return recording if recorded in (None, point) else ForkFile(None)
+
+
+def named_keys(wanted: StateKeys) -> str:
+    """The first of these keys, for an error."""
+    shown = list(_names(wanted))
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return ", ".join(shown[:MOST_NAMED]) + more
+
+
+def _names(wanted: StateKeys) -> Iterator[str]:
+    for address in sorted(wanted.accounts):
+        yield f"account {format_data(address)}"
+    for address, slots in sorted(wanted.slots.items()):
+        for slot in sorted(slots):
+            yield f"slot {slot:#x} of {format_data(address)}"
+    for code in sorted(wanted.codes):
+        yield f"code {format_data(code)}"
+    for number in sorted(wanted.blocks):
+        yield f"the hash of block {number}"

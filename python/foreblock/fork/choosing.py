@@ -20,23 +20,13 @@ from foreblock.follow.requests import BlockAt
 from foreblock.fork.cache import ForkFile
 from foreblock.fork.chain_rules import config_of_fork
 from foreblock.fork.fork_upstream import ForkUpstream, open_upstreams
-from foreblock.fork.likely_keys import slots_around
 from foreblock.fork.upstream_thread import UpstreamThread
-from foreblock.ledger.following.missing_state import FEE_VAULTS, L1_SLOTS
-from foreblock.ledger.rules.execution import (
-    BEACON_ROOTS,
-    CONSOLIDATION_REQUESTS,
-    HISTORY_STORAGE,
-    HISTORY_WINDOW,
-    WITHDRAWAL_REQUESTS,
-)
-from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.fork.wanted_keys import needed_at_start
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.open_store import profile_in
 from foreblock.ledger.storage.state_keys import StateKeys
-from foreblock.primitives import ZERO_ADDRESS, format_data
-from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.primitives import format_data
 from foreblock.settings import ChainSettings, ForkPoint, ForkSettings
 from foreblock.types import Header, decode_transactions
 from foreblock.upstream.block_fetcher import BlockFetcher
@@ -153,26 +143,6 @@ async def _attributes(config: bytes, header: Header, upstreams: Sequence[ForkUps
     raws = block.transactions[:1]
     found = decode_transactions(raws) if raws and raws[0][0] == DEPOSIT else []
     return found[0].input if found and found[0].to == L1_BLOCK else b""
-
-
-def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> StateKeys:
-    """The keys that every local block needs, and the development accounts."""
-    made = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
-    accounts = {each.address for each in made} | {ZERO_ADDRESS}
-    slots: dict[bytes, frozenset[int]] = {}
-    rules = profile_in(config).rules(header.number + 1, header.timestamp, merged=True)
-    if rules.optimism is not None:
-        accounts |= {*FEE_VAULTS, L1_BLOCK}
-        slots[L1_BLOCK] = frozenset(L1_SLOTS)
-    elif rules.ethereum >= EthereumFork.PRAGUE:
-        for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
-            slots[contract] = frozenset(range(4))
-    if rules.ethereum >= EthereumFork.CANCUN:
-        ring = slots_around(header.timestamp % HISTORY_WINDOW)
-        slots[BEACON_ROOTS] = ring.union(each + HISTORY_WINDOW for each in ring)
-    if rules.ethereum >= EthereumFork.PRAGUE:
-        slots[HISTORY_STORAGE] = slots_around(header.number % HISTORY_WINDOW)
-    return StateKeys(frozenset(accounts | slots.keys()), slots, codes_of=frozenset(slots))
 
 
 async def _values(

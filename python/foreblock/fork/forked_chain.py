@@ -18,9 +18,9 @@ from msgspec import structs
 from foreblock.bus.messages import BusRequest, CallUpstream, GetState
 from foreblock.errors import BadSetting, DifferentGenesis, EndpointError, ForeblockError
 from foreblock.follow.learned_state import learn_values, unpack_values
+from foreblock.fork.cache import check_sources, known_file, recorded_point
 from foreblock.fork.choosing import choose_fork
 from foreblock.fork.forked_state import ForkedState
-from foreblock.fork.recorded_fork import check_sources, known_file, recorded_point
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import ETHER, EthereumFork, Rules
 from foreblock.ledger.storage.dev_rows import ForkOrigin

@@ -34,12 +34,11 @@ from foreblock.follow.prediction import call_hints
 from foreblock.follow.state_fetcher import ExecutedBlocks, ProvenState, StateFetcher
 from foreblock.follow.worker_requests import WorkerRequests
 from foreblock.follow.worker_state import called_among
-from foreblock.fork.cache import ForkFile
+from foreblock.fork.cache import ForkFile, named_keys
 from foreblock.fork.fork_upstream import open_upstreams
 from foreblock.fork.history import block_of
-from foreblock.fork.likely_keys import likely_with, ring_slots
-from foreblock.fork.recorded_fork import named_keys
 from foreblock.fork.upstream_thread import UpstreamThread
+from foreblock.fork.wanted_keys import likely_with, ring_slots
 from foreblock.ledger.rules.execution import HISTORY_WINDOW
 from foreblock.ledger.storage.open_store import FetchedState, Store, unknown_in
 from foreblock.ledger.storage.state_keys import StateKeys
@@ -124,11 +123,6 @@ class ForkedState:
         await self._open((url,))
         self._verify_apart()
 
-    @property
-    def requests(self) -> int:
-        """The number of requests to the upstreams so far."""
-        return sum(each.requests for each in self._fetcher.upstreams)
-
     def close(self) -> None:
         """Cancel requests, and end the thread."""
         self._fetcher.close()
@@ -155,10 +149,6 @@ class ForkedState:
         zeros = {address: dict.fromkeys(slots, 0) for address, slots in rings.slots.items()}
         learn_values(self._learned, KnownValues({}, zeros))
         return needed.without(rings)
-
-    def ask(self, method: str, params: bytes) -> bytes:
-        """The JSON of an upstream's result. Raises `EndpointError`, `ErrorAnswer`."""
-        return self.answer(CallUpstream(method, params)).result()
 
     def answer(
         self, body: GetState | CallUpstream, deadline_ns: int | None = None

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from foreblock.errors import CallerError, HeaderOnly, IncompleteState, NotHere
 from foreblock.follow.passthrough import (
     BLOCK_AT,
+    FIRST,
     MARK,
     OF_TRANSACTION,
     Passthrough,
@@ -35,8 +36,6 @@ from foreblock.upstream.old_blocks import AskUpstream
 
 LOGS: Final = "eth_getLogs"
 PROOF: Final = "eth_getProof"
-PROOF_BLOCK: Final = 2  # the position of its block parameter
-FIRST: Final = "earliest"
 # On a fork nearly every call misses much, so it is hinted at once.
 HINTED_ROUND: Final = 1
 
@@ -153,9 +152,9 @@ def _below_only(proof: MethodFunction) -> MethodFunction:
     """Refuse proofs of local blocks: only a part of their trie is known."""
 
     def below(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        named = _params(raw)[PROOF_BLOCK : PROOF_BLOCK + 1] or [Raw(b'"latest"')]
+        named = _params(raw)[BLOCK_AT[PROOF] : BLOCK_AT[PROOF] + 1] or [Raw(b'"latest"')]
         try:
-            block = view.resolve(read_block(_name(named[0]), PROOF_BLOCK))
+            block = view.resolve(read_block(_name(named[0]), BLOCK_AT[PROOF]))
         except (msgspec.MsgspecError, CallerError, NotHere):
             return proof(view, raw)
         if block.header.number > view.base.number:
