@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_a_file_has_keys_and_weights() -> None:
     assert indexer.allows("anything")
     assert (anonymous.digest, anonymous.burst, anonymous.priority) == (b"", 1, Priority.LOW)
     assert parse_keys(TOML, "keys.toml").weights == {"eth_call": 3, "debug_*": 100}
+
+
+def test_the_documented_file_is_valid(checkout: Path) -> None:
+    page = (checkout / "docs/access.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    names = [each.name for each in parse_keys(example, "keys.toml").keys]
+    assert names == ["wallet", "indexer", "anonymous"]
 
 
 def test_a_hash_stands_for_its_secret() -> None:
