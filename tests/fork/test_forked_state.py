@@ -22,7 +22,7 @@ from foreblock.errors import (
 )
 from measures.forks import balances_call
 from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
-from support.upstreams.relay import refusing
+from support.upstreams.relay import refusing, relayed
 
 NOBODY = b"\xcc" * 20
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
@@ -258,6 +258,21 @@ def test_a_directory_goes_on_without_its_upstream(upstream: Upstream, tmp_path: 
         assert upstream.on(fork).call("balanceOf", BOB) == 8
         assert fork.receipt(sent.hash) is not None
         assert not upstream.relay.state_requests
+
+
+def test_a_directory_goes_on_with_its_own_chain_only(upstream: Upstream, tmp_path: Path) -> None:
+    options = {"proofs": "off", "retries": 0, "timeout": 5.0}
+    with upstream.fork(data=tmp_path, options=options) as fork:
+        fork.seal()
+    with (
+        DevChain(rules="ethereum", chain_id=5) as other,
+        other.serve() as server,
+        relayed(server.url) as relay,
+        upstream.fork(data=tmp_path, options={**options, "url": relay.url}) as fork,
+    ):
+        with pytest.raises(NoUpstream):
+            fork.balance(BOB)
+        assert relay.methods["eth_chainId"], "the endpoint is probed"
 
 
 def test_what_cannot_be_had_is_an_error_with_the_upstream(

@@ -236,7 +236,8 @@ def known_file(settings: ForkSettings, point: ForkPoint, header: Header) -> Fork
     recorded = recording.point()
     if recorded is None:
         recording.put_point(point)
-    return recording if recorded in (None, point) else ForkFile(None)
+    is_same = recorded is None or recorded.header == point.header
+    return recording if is_same else ForkFile(None)
 
 
 def named_keys(wanted: StateKeys) -> str:

@@ -98,7 +98,8 @@ class Fork:
 
     def _complete_restart(self, store: Store, found: bytes | None) -> None:
         """Complete a restart that was interrupted; refuse a store that has another base."""
-        if found is None or kept_point(Path(self._network.data)) != self._point:
+        kept = kept_point(Path(self._network.data))
+        if found is None or kept is None or kept.header != self._point.header:
             shown = "none" if found is None else format_data(found)
             raise DifferentGenesis("fork block", shown, format_data(self.header.hash))
         restart_at_anchor(store, Anchor(self.header))
@@ -131,10 +132,13 @@ class Fork:
         self.state.use(url)
 
     def _keep_point(self) -> None:
-        """Write the file that the next start reads, before the store begins at the block."""
+        """Write the file that the next start reads, before the store begins at the block.
+
+        The next start may have other endpoints, which are probed again.
+        """
         file = Path(self._network.data) / POINT_FILE
         part = file.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(self._point))
+        part.write_bytes(msgspec.json.encode(structs.replace(self._point, abilities=())))
         part.replace(file)
 
     def _serve(self, store: Store) -> None:
