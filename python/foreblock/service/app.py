@@ -163,7 +163,8 @@ def _read_ahead(loop: asyncio.AbstractEventLoop, ledger: Ledger, receipts: Recei
 
     def read() -> None:
         with suppress(StoreError), closing(ledger.view()) as view:  # the next request reports it
-            view.remember_receipts(receipts.stored(view, view.latest))
+            if view.latest.has_body:  # not so where a fork begins
+                view.remember_receipts(receipts.stored(view, view.latest))
 
     loop.call_soon(read)
 
