@@ -134,4 +134,6 @@ def test_a_start_without_its_block_ends_in_one_line(forkable: Forkable) -> None:
     url = forkable.relay.url
     assert "no block 99" in ended(*forkable.options("--fork-block-number", "99"))
     assert "http://127.0.0.1:1" in ended("--fork-url", "http://127.0.0.1:1", "--timeout", "5000")
+    assert "only a part" in ended("--fork-url", url, "--dump-state", "state.json")
+    assert "only a part" in ended("--fork-url", url, "--state", "state.json")
     assert "alloc" in ended("--fork-url", url, "--load-state", str(TOKEN))

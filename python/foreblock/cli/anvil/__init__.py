@@ -33,7 +33,7 @@ from foreblock.cli.anvil.output import (
 )
 from foreblock.cli.config import CommandLine, loaded, setting_option
 from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing_in_one_line, option
-from foreblock.errors import BadGenesis, InvalidArgument
+from foreblock.errors import BadGenesis, BadSetting, InvalidArgument
 from foreblock.primitives import parse_number
 from foreblock.sequencer.mnemonic import random_mnemonic, seeded_mnemonic
 from foreblock.server.sockets import is_loopback_host
@@ -167,6 +167,9 @@ def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, cl
 
 
 def _serve(settings: DevSettings, flags: Flags) -> bool:
+    for name in {"state", "dump_state"} & flags.keys():
+        if settings.chain.forking.is_on:
+            raise BadSetting(name, "only a part of the state of a fork is known; use --data")
     with dev.networks(settings, keeps_id="chain_id" in flags) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
