@@ -88,15 +88,20 @@ def test_every_documented_option_exists(checkout: Path) -> None:
     assert documented <= known | {"--help", "--version"}
 
 
+def documented_errors(checkout: Path) -> str:
+    pages = ("errors.md", "design/exceptions.md")
+    return "".join((checkout / "docs" / page).read_text("utf-8") for page in pages)
+
+
 @each_case("name", ERRORS)
 def test_every_exception_is_documented(checkout: Path, name: str) -> None:
-    text = (checkout / "docs" / "errors.md").read_text("utf-8")
+    text = documented_errors(checkout)
     forms = (f"| `{name}` |", f"- `{name}`: ", f"## `{name}`: ")
     assert any(form in text for form in forms) or name == "ForeblockError"
 
 
 def test_every_documented_exception_exists(checkout: Path) -> None:
-    text = (checkout / "docs" / "errors.md").read_text("utf-8")
+    text = documented_errors(checkout)
     assert set(re.findall(r"^(?:\| |- |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
 
 
