@@ -67,6 +67,8 @@ def test_reads_are_those_of_the_upstream(open_upstream: OpenUpstream, rules: Rul
                 {"blockHash": block["hash"].upper().replace("X", "x")},
             )
         both(upstream, fork, "eth_getTransactionByBlockNumberAndIndex", "latest", "0x0")
+        both(upstream, fork, "eth_getBlockByNumber", "earliest", False)
+        both(upstream, fork, "eth_getBlockReceipts", "earliest")
         logs = both(upstream, fork, "eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
         assert logs
         assert fork.rpc("eth_chainId") == upstream.chain.rpc("eth_chainId")

@@ -20,7 +20,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from foreblock.errors import BeforeAnchor, NotHere, NoUpstream, StateMissing, UnknownBlockHash
-from foreblock.follow.passthrough import NULL, Find, beside
+from foreblock.follow.passthrough import FIRST, NULL, Find, beside
 from foreblock.follow.worker_state import WorkerState
 from foreblock.ledger.reading.blocks import BlockId, ByHash, SealedBlock
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
@@ -184,6 +184,8 @@ class VerifiedHistory:
         """A way to find the hash of a block whose body upstreams have; None if it is here."""
         if isinstance(named, int) and named < view.base.number:
             return partial(self._hash_of, named)
+        if named == FIRST and self._believes:
+            return None  # passed on: the first block of the chain, not the first one here
         try:
             block = view.resolve(named)
         except UnknownBlockHash as unknown:
