@@ -74,6 +74,26 @@ def read_blocks(endpoint: Endpoint) -> Reading:
     return parse_blocks(endpoint.url, *endpoint.exchange_with_headers(BLOCKS))
 
 
+def read_earlier(endpoint: Endpoint, latest: int, count: int) -> list[SeenBlock]:
+    """Read up to `count` blocks below the latest, in order, or none if the batch is refused."""
+    numbers = range(max(0, latest - count), latest)
+    asked = [
+        {
+            "jsonrpc": "2.0",
+            "id": each,
+            "method": "eth_getBlockByNumber",
+            "params": [hex(each), False],
+        }
+        for each in numbers
+    ]
+    try:
+        replies = json.loads(endpoint.exchange(json.dumps(asked).encode())) if asked else []
+        by_id = {each["id"]: each.get("result") for each in replies}
+        return [_block(block) for each in numbers if (block := by_id.get(each))]
+    except (NotAnAnswer, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+
+
 def parse_blocks(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
     """Parse the response to `BLOCKS`. Raises `NotAnAnswer`."""
     try:

@@ -47,6 +47,20 @@ def test_scripts_get_a_line_of_json() -> None:
     assert (found["transactions_per_second"], found["alerts"]) == (0, [])
 
 
+def test_a_screen_begins_with_earlier_blocks_that_the_endpoint_has() -> None:
+    def block(params: list[Any]) -> object:
+        name = params[0]
+        if name == "0x5":
+            return None  # no longer kept
+        return BLOCK if name in ("latest", "pending") else BLOCK | {"number": name}
+
+    with toy_endpoint({"eth_getBlockByNumber": block}) as url, Endpoint(url) as endpoint:
+        seen = Watched(endpoint, earlier=4)
+        for _ in range(2):
+            seen.poll()
+    assert [each.number for each in seen.history.blocks] == [3, 4, 6, 7]
+
+
 def printed(*rows: Watched) -> list[str]:
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(table(rows, now=12.3))

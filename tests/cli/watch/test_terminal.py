@@ -104,6 +104,8 @@ def url() -> Iterator[str]:
 
     def moving(params: list[Any]) -> object:
         name = params[0]
+        if name not in looks:
+            return None  # earlier blocks
         looks[name] += 1
         count = looks["latest"] % 10
         number = 100 + looks["latest"] // 10 + (name == "pending")

@@ -20,7 +20,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.instance import READINESS, parse_status, read_blocks
+from foreblock.cli.instance import READINESS, parse_status, read_blocks, read_earlier
 from foreblock.cli.verb import argument, failing_in_one_line, json_option, option, stop, verb
 from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.errors import EndpointError
@@ -29,6 +29,7 @@ from foreblock.upstream.rpc_client import Endpoint
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
 TIMEOUT_SECONDS: Final = 2.0
+EARLIER: Final = 60  # rows of a large terminal
 STATUS_SECONDS: Final = 1.0  # between two requests for the status
 COLUMNS: Final = {  # with minimum widths
     "latest": 9,
@@ -47,6 +48,7 @@ class Watched:
     endpoint: Endpoint
     history: History = field(default_factory=History)
     status_at: float = -STATUS_SECONDS  # when the status was requested
+    earlier: int = 0  # blocks to read below the first latest one
 
     @property
     def name(self) -> str:
@@ -57,6 +59,9 @@ class Watched:
         history, begun = self.history, time.monotonic()
         try:
             found = read_blocks(self.endpoint)
+            if history.reading is None:
+                latest = found.latest.number
+                history.blocks.extend(read_earlier(self.endpoint, latest, self.earlier))
             history.response_seconds = time.monotonic() - begun
             if begun - self.status_at >= STATUS_SECONDS:
                 history.status = parse_status(self.endpoint.get(*READINESS)[1])
@@ -82,11 +87,12 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
     attention. URL is an endpoint; without any, those of `foreblock dev`. Quit with q or Ctrl-C.
     Without a terminal it prints a line for each change.
     """
-    watched = [Watched(Endpoint(url, TIMEOUT_SECONDS)) for url in urls or LOCAL]
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    earlier = EARLIER if is_terminal and not (once or as_json) else 0
+    watched = [Watched(Endpoint(url, TIMEOUT_SECONDS), earlier=earlier) for url in urls or LOCAL]
     # Ctrl-C is an ordinary way to stop, not a failure.
     with failing_in_one_line(), suppress(KeyboardInterrupt):
-        if is_terminal and not (once or as_json):
+        if earlier:
             _show(watched, every)  # threads use the endpoints until the process ends
             return
         with ExitStack() as opened:
