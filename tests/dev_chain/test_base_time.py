@@ -1,7 +1,8 @@
 """Blocks of 200 ms that state their milliseconds, as those of Base."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -92,3 +93,22 @@ def test_a_transaction_may_have_the_rest_of_the_gas(dev: DevChain) -> None:
 def test_other_chains_cannot_have_them(settings: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=r"base_time: needs block_time 0\.2"):
         DevChain(mode="clock", base_time=True, **settings)
+
+
+def test_milliseconds_never_decrease_whatever_commands_do(dev: DevChain) -> None:
+    choose = Random(0)
+    commands: list[Callable[[], object]] = [
+        lambda: dev.advance(choose.choice([0.1, 0.2, 0.35, 1.0])),
+        lambda: dev.rpc("evm_mine"),
+        lambda: dev.rpc("anvil_mine", hex(choose.randrange(1, 7))),
+        lambda: dev.rpc("evm_increaseTime", choose.randrange(1, 50)),
+        dev.restart_block,
+        lambda: dev.reorg(choose.randrange(1, 3)),
+    ]
+    dev.advance(1)
+    for _ in range(60):
+        choose.choice(commands)()
+    latest = int(dev.rpc("eth_blockNumber"), 16)
+    times = [time_ms(full_block(dev, number)) for number in range(1, latest + 1)]
+    assert times == sorted(times)
+    assert len(set(times)) > latest // 2

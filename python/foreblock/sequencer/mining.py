@@ -47,6 +47,7 @@ from foreblock.settings import ChainSettings
 from foreblock.types import Base, Header
 
 MILLISECOND_NS: Final = 10**6
+MOST_STATED: Final = 4_096  # blocks whose milliseconds are known, for reorganizations
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * MILLISECOND_NS
 # Without the clock: how often a pending block is marked as fresh, and for how long.
@@ -71,6 +72,8 @@ class Mining:
         self._clock_is_behind = False  # behind the last block, which was logged
         # The times of the last blocks that the clock began, by the hashes of their parents.
         self._times_ns: dict[bytes, int] = {}
+        # The parents and times of the last blocks that began with these numbers, which state them.
+        self._stated: dict[int, tuple[bytes, int]] = {}
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
         self.state = structs.replace(
@@ -264,7 +267,18 @@ class Mining:
         """The milliseconds in a block; None on a chain whose blocks have none."""
         if not self.chain.base_time:
             return None
-        return self._time_ns(base, self.wall_ns + self._block_ns) % SECOND_NS // MILLISECOND_NS
+        number, (parent, time_ns) = base.block_number, self._stated.get(base.block_number, (b"", 0))
+        if parent != base.parent_hash or time_ns // SECOND_NS != base.timestamp:
+            time_ns = self._time_ns(base, self.wall_ns + self._block_ns)
+            _, before_ns = self._stated.get(number - 1, (b"", 0))
+            # Blocks that commands make share a second with others that the clock has begun.
+            time_ns = time_within_ns(
+                base.timestamp, max(time_ns, before_ns + self._block_ns), self._block_ns
+            )
+            self._stated[number] = base.parent_hash, time_ns
+            if len(self._stated) > MOST_STATED:
+                del self._stated[min(self._stated)]
+        return time_ns % SECOND_NS // MILLISECOND_NS
 
     @property
     def start_gas(self) -> int:
