@@ -126,7 +126,7 @@ PORT_OPTION: Final = option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535 - max(PORTS.values())),
-    help="Port to listen at; moves the other addresses too. 0: any free ones.",
+    help="Port to listen at; moves the other addresses too. 0 picks free ports.",
 )
 
 

@@ -101,7 +101,7 @@ def without_like(args: Sequence[str]) -> list[str] | None:
 @option(
     LIKE,
     type=click.Choice([ANVIL]),
-    help="Take the flags of another dev chain, and behave as that does; with --help, lists them.",
+    help="Accept the flags of another dev chain and behave like it; --help then lists them.",
 )
 @PORT_OPTION
 def dev(given: CommandLine, *, like: None, port: int | None) -> None:

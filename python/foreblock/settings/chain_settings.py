@@ -196,10 +196,14 @@ class ReplicationSettings:
         2.0, "silence of the writer after which a standby takes over; 0: never", "SECONDS"
     )
     snapshot_listen: str = setting(
-        "", "address at which replicas may fetch a copy of the store; empty: nowhere", "HOST:PORT"
+        "",
+        "address at which replicas may fetch a copy of the store; empty disables this",
+        "HOST:PORT",
     )
     snapshot_from: tuple[str, ...] = setting(
-        (), "nodes to fetch a copy from if the log begins too late; the first that responds", "URL"
+        (),
+        "nodes to fetch a copy from if the log begins too late; the first to respond is used",
+        "URL",
     )
 
 
@@ -336,7 +340,7 @@ class ServeSettings:
     )
     feed_listen: str = setting(
         "",
-        "address to pass flashblocks on at; empty disables the feed",
+        "address at which to republish flashblocks; empty disables the feed",
         "HOST:PORT",
         section=SOURCE,
     )
@@ -359,7 +363,7 @@ class FollowingSettings:
     )
     feed_listen: str = setting(
         "",
-        "address to pass flashblocks on at; empty disables the feed",
+        "address at which to republish flashblocks; empty disables the feed",
         "HOST:PORT",
         section=FOLLOWING,
     )

@@ -99,7 +99,7 @@ class WebSocketLimits:
     """Limits of one WebSocket connection, beside those of HTTP; times in seconds."""
 
     requests: int = setting(
-        16, "requests of a connection that may wait at once; then it is not read from", least=1
+        16, "requests of a connection that may wait at once before reading from it pauses", least=1
     )
     unsent_bytes: int = setting(
         4 * 1024 * 1024,
