@@ -118,11 +118,12 @@ impl StateRoot {
         for change in changes.accounts.values() {
             watch.step(CHANGE_NS * (1 + change.slots.len() as u64))?;
         }
-        let mut keys = account_keys(changes.accounts.keys());
-        keys.sort_unstable();
-        self.accounts.load(&keys, &Rows { owner: Owner::Accounts, nodes })?;
-        for (address, change) in &changes.accounts {
-            self.apply_to_account(address, change, nodes)?;
+        let keys = account_keys(changes.accounts.keys());
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        self.accounts.load(&sorted, &Rows { owner: Owner::Accounts, nodes })?;
+        for (key, (address, change)) in keys.into_iter().zip(&changes.accounts) {
+            self.apply_to_account(key, address, change, nodes)?;
         }
         Ok(())
     }
@@ -242,6 +243,7 @@ impl StateRoot {
 
     fn apply_to_account(
         &mut self,
+        key: Nibbles,
         address: &Address,
         change: &AccountChange,
         nodes: &dyn NodeReader,
@@ -250,7 +252,7 @@ impl StateRoot {
             self.storage.remove(address);
             self.retired.insert(Owner::Storage { address: *address, generation });
         }
-        self.waiting.insert(account_key(address), (*address, change.after));
+        self.waiting.insert(key, (*address, change.after));
         let Some(AccountState { generation, .. }) = change.after else { return Ok(()) };
 
         let owner = Owner::Storage { address: *address, generation };
