@@ -109,7 +109,7 @@ impl BlockExecution {
                     execution.run(&mut overlay, env, &all, allowance)
                 }
                 Transactions::Encoded(raws) => {
-                    execution.run_encoded(&mut overlay, env, &raws, unsigned, allowance)
+                    execution.run_encoded(&mut overlay, env, raws, unsigned, allowance)
                 }
             }
         })

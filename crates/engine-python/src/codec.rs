@@ -64,7 +64,7 @@ fn decode_transactions(
 ) -> PyResult<Vec<Transaction>> {
     use engine::codec::transaction::{decode_all, decode_known};
     let decoded = match senders {
-        None => py.detach(|| decode_all(&raws, homestead, unsigned, threads.0)),
+        None => py.detach(|| decode_all(raws, homestead, unsigned, threads.0)),
         Some(senders) if senders.len() == raws.len() => {
             let known = raws.iter().zip(senders).enumerate();
             known

@@ -118,16 +118,14 @@ impl BlockExecution {
         &mut self,
         overlay: &mut Overlay,
         env: &Env,
-        raws: &[impl AsRef<[u8]> + Sync],
+        raws: Vec<impl AsRef<[u8]> + Send + Sync + 'static>,
         named: bool,
         allowance: &mut Allowance,
     ) -> Result<()> {
-        let decoding = Decoding::new(raws, true, named);
-        decoding.ahead(0, || {
-            let ran =
-                self.run_all(overlay, env, raws.len(), |index| decoding.get(index), allowance);
-            ran.or_else(|error| decoding.check().and(Err(error)))
-        })
+        let count = raws.len();
+        let decoding = Decoding::start(raws, true, named, 0);
+        let ran = self.run_all(overlay, env, count, |index| decoding.get(index), allowance);
+        ran.or_else(|error| decoding.check().and(Err(error)))
     }
 
     fn run_all<'a>(

@@ -1,3 +1,6 @@
+use std::sync::{Arc, Barrier, RwLock};
+use std::thread::{self, ThreadId};
+
 use alloy_consensus::crypto::{SECP256K1N_HALF, secp256k1::sign_message};
 use alloy_consensus::{
     SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxEnvelope,
@@ -295,9 +298,9 @@ fn batches_keep_the_order_and_decode_as_single_ones_do() {
     let raws: Vec<&[u8]> = ALL.iter().cycle().take(150).map(AsRef::as_ref).collect();
     let single: Result<Vec<_>, _> = raws.iter().map(|raw| decode(raw)).collect();
     for threads in [0, 1, 2, 3, 64] {
-        assert_eq!(decode_all(&raws, true, false, threads), single);
+        assert_eq!(decode_all(raws.clone(), true, false, threads), single);
     }
-    assert_eq!(decode_all::<Vec<u8>>(&[], true, false, 4), Ok(vec![]));
+    assert_eq!(decode_all::<Vec<u8>>(vec![], true, false, 4), Ok(vec![]));
 }
 
 #[test]
@@ -306,7 +309,7 @@ fn the_first_broken_one_of_a_batch_is_reported() {
     raws[149].clear();
     raws[40].push(0);
     for threads in [0, 1, 2, 3, 64] {
-        assert!(why(decode_all(&raws, true, false, threads)).contains("index 40: "));
+        assert!(why(decode_all(raws.clone(), true, false, threads)).contains("index 40: "));
     }
 }
 
@@ -314,12 +317,43 @@ fn the_first_broken_one_of_a_batch_is_reported() {
 fn transactions_are_consumed_while_others_are_decoded() {
     let raws: Vec<&[u8]> = ALL.iter().cycle().take(150).map(AsRef::as_ref).collect();
     for threads in [0, 1, 2] {
-        let decoding = Decoding::new(&raws, true, false);
-        let found = decoding.ahead(threads, || decoding.get(70).cloned());
-        assert_eq!(found, decode(raws[70]));
-        decoding.ahead(threads, || assert_eq!(decoding.get(3).cloned(), decode(raws[3])));
+        let decoding = Decoding::start(raws.clone(), true, false, threads);
+        for index in [70, 3, 149] {
+            assert_eq!(decoding.get(index).cloned(), decode(raws[index]));
+        }
         assert_eq!(decoding.check(), Ok(()));
     }
+}
+
+/// A transaction that only the thread `reader` can read while the gate is closed.
+struct Gated {
+    reader: ThreadId,
+    arrived: Arc<Barrier>,
+    gate: Arc<RwLock<()>>,
+}
+
+impl AsRef<[u8]> for Gated {
+    fn as_ref(&self) -> &[u8] {
+        if thread::current().id() != self.reader {
+            self.arrived.wait();
+            drop(self.gate.read());
+        }
+        DYNAMIC_FEE
+    }
+}
+
+#[test]
+fn a_thread_that_does_not_run_holds_up_no_other() {
+    let (arrived, gate) = (Arc::new(Barrier::new(2)), Arc::new(RwLock::new(())));
+    let closed = gate.write();
+    let reader = thread::current().id();
+    let gated = || Gated { reader, arrived: arrived.clone(), gate: gate.clone() };
+    let decoding = Decoding::start((0..150).map(|_| gated()).collect(), true, false, 2);
+    if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        arrived.wait(); // The other thread has claimed a transaction.
+    }
+    assert_eq!(decoding.check(), Ok(()));
+    drop((decoding, closed));
 }
 
 #[test]
@@ -329,8 +363,8 @@ fn a_kept_sender_does_not_make_a_frontier_signature_valid() {
     let low = *signed(legacy.clone()).signature();
     let raw = legacy.into_signed(Signature::new(low.r(), order - low.s(), !low.v())).encoded_2718();
     for _ in 0..2 {
-        assert!(decode_all(&[&raw], false, false, 1).is_ok());
-        assert!(decode_all(&[&raw], true, false, 1).is_err());
+        assert!(decode_all(vec![raw.clone()], false, false, 1).is_ok());
+        assert!(decode_all(vec![raw.clone()], true, false, 1).is_err());
     }
 }
 
