@@ -66,6 +66,15 @@ impl Limits {
     }
 }
 
+/// What a run spent of its limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    /// Work in nanoseconds.
+    pub(crate) work: u64,
+    /// What is left of `Limits::touched`.
+    pub(crate) touched_left: Option<u64>,
+}
+
 /// The limits of the current run and its counters.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -123,13 +132,13 @@ impl Watch {
         Some(Error::OverBudget { index: 0, what })
     }
 
-    /// The total work so far.
-    pub(crate) fn total_work(&self) -> u64 {
+    fn total_work(&self) -> u64 {
         self.done.saturating_add(self.spent)
     }
 
-    pub(crate) fn touched_left(&self) -> Option<u64> {
-        self.limits.touched.map(|_| self.touched_left)
+    pub(crate) fn spent(&self) -> Spent {
+        let touched_left = self.limits.touched.map(|_| self.touched_left);
+        Spent { work: self.total_work(), touched_left }
     }
 
     /// Called before a step with the upper bound of its duration. Returns true if the run must end.
@@ -319,7 +328,7 @@ mod tests {
     fn what_is_touched_is_counted() {
         let mut watch = Watch::new(Limits { touched: Some(2), ..Limits::default() });
         assert!(!watch.charge_entry(1));
-        assert_eq!(watch.touched_left(), Some(1));
+        assert_eq!(watch.spent().touched_left, Some(1));
         assert!(!watch.charge_entry(1));
         assert!(watch.charge_entry(1));
         let what = "accounts and slots";

@@ -12,7 +12,7 @@ use op_revm::OpSpecId;
 use revm::primitives::hardfork::SpecId;
 
 use crate::{
-    deadline::{Limits, Watch},
+    deadline::{Limits, Spent},
     error::{Error, Result},
     evm::rules::Rules,
 };
@@ -103,12 +103,12 @@ impl Allowance {
     }
 
     /// Deducts a finished transaction. `gas_used` is the block's gas used including it.
-    pub(crate) fn spend(&mut self, watch: &Watch, gas_used: u64) -> Result<()> {
+    pub(crate) fn spend(&mut self, spent: Spent, gas_used: u64) -> Result<()> {
         if self.gas.is_some_and(|gas| gas_used > gas) {
             return Err(Error::OverBudget { index: 0, what: "gas" });
         }
-        self.limits.touched = watch.touched_left();
-        self.limits.least_work = self.limits.least_work.saturating_sub(watch.total_work());
+        self.limits.touched = spent.touched_left;
+        self.limits.least_work = self.limits.least_work.saturating_sub(spent.work);
         Ok(())
     }
 }

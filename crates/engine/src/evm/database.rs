@@ -7,11 +7,13 @@
 //! default: an account without code, a zero slot, empty code. The run then has no valid outcome;
 //! the caller must check `missing`.
 
+use std::mem;
+
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
 
 use crate::{
-    deadline::Watch,
+    deadline::{Limits, Watch},
     error::{Error, Result},
     evm::{hashed::HashedPairs, overlay::Overlay, transfers::LogIndices, work},
     missing_keys::{MOST_KEYS, Missed},
@@ -54,6 +56,21 @@ impl Database {
     pub(crate) fn new(overlay: Overlay, watch: Watch) -> Self {
         let hashed = overlay.may_miss().then(HashedPairs::default);
         Self { overlay, watch, hashed, ..Self::default() }
+    }
+
+    /// Prepares an idle database, whose overlay was set, for a run.
+    pub(crate) fn begin(&mut self, limits: Limits, next_log: u64) {
+        self.watch = Watch::new(limits);
+        self.recent = [None; RECENT];
+        self.hashed = self.overlay.may_miss().then(HashedPairs::default);
+        self.log_indices = LogIndices::starting_at(next_log);
+    }
+
+    /// Removes all that belongs to a run except the overlay.
+    pub(crate) fn end(&mut self) -> (Watch, Missed, Option<HashedPairs>, LogIndices) {
+        let (missing, log_indices) =
+            (mem::take(&mut self.missing), mem::take(&mut self.log_indices));
+        (mem::take(&mut self.watch), missing, self.hashed.take(), log_indices)
     }
 
     /// Counts a completed lookup of this duration. Fails if the run must stop.

@@ -160,7 +160,7 @@ pub fn system_call(
         _ => return Ok(None),
     }
     let setup = Setup { env, checks: UNCHECKED, limits, precompiles, collect: None };
-    let input = EthereumInput::System { contract, data };
+    let input = EthereumInput::system(contract, data);
     let ran = machine::run::<Ethereum>(overlay, setup, input).map_err(refusal)?;
     let Ran { result, state, collected, undefined_opcode, .. } = ran;
     overlay.commit(state);

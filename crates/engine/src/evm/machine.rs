@@ -41,7 +41,7 @@ use revm::{
 };
 
 use crate::{
-    deadline::{Limits, Watch},
+    deadline::{Limits, Spent, Watch},
     error::{Error, Result},
     evm::{
         database::Database,
@@ -100,8 +100,7 @@ pub(crate) struct Ran {
     pub(crate) collected: Option<Collected>,
     pub(crate) log_indices: LogIndices,
     pub(crate) undefined_opcode: Option<u8>,
-    /// The counters at the end of the run.
-    pub(crate) watch: Watch,
+    pub(crate) spent: Spent,
 }
 
 /// The reason a run has no result.
@@ -125,16 +124,15 @@ pub(crate) fn run<M: Stocked>(
     let rules = setup.env.rules;
     let machine = take::<M>(rules).map_err(Failure::Broken)?;
     let collect = setup.collect;
-    let transfers = collect.is_some_and(|collect| collect.transfers);
-    let collector = Collector::new(collect.unwrap_or_default());
-    let (ran, collector, machine) = run_in(machine, overlay, setup, input, collector, transfers);
+    let mut collector = collect.filter(|collect| collect.transfers).map(Collector::new);
+    let (ran, machine) = run_in(machine, overlay, setup, input, collector.as_mut());
     if let Some(machine) = machine {
         keep(rules, machine);
     }
     let mut ran = ran?;
-    ran.collected = collect.map(|_| match transfers {
-        true => collector.into_collected(),
-        false => mem::take(&mut ran.log_indices).collected(ran.result.logs()),
+    ran.collected = collect.map(|_| match collector {
+        Some(collector) => collector.into_collected(),
+        None => mem::take(&mut ran.log_indices).collected(ran.result.logs()),
     });
     Ok(ran)
 }
@@ -144,14 +142,14 @@ pub(crate) fn trace<M: Inspected>(
     overlay: &mut Overlay,
     setup: Setup<'_>,
     input: M::Input,
-    inspector: M::Inspector,
+    mut inspector: M::Inspector,
 ) -> (Result<Ran, Failure>, M::Inspector) {
     let rules = setup.env.rules;
     let machine = match take::<M::Kept>(rules) {
         Ok(kept) => Box::new(M::inspecting(*kept)),
         Err(error) => return (Err(Failure::Broken(error)), inspector),
     };
-    let (ran, inspector, machine) = run_in(machine, overlay, setup, input, inspector, true);
+    let (ran, machine) = run_in(machine, overlay, setup, input, Some(&mut inspector));
     if let Some(machine) = machine {
         keep(rules, Box::new(machine.kept()));
     }
@@ -163,36 +161,39 @@ fn run_in<M: Machine>(
     mut machine: Box<M>,
     overlay: &mut Overlay,
     setup: Setup<'_>,
-    input: M::Input,
-    inspector: M::Inspector,
-    inspect: bool,
-) -> (Result<Ran, Failure>, M::Inspector, Option<Box<M>>) {
-    machine.load(mem::take(overlay), setup, inspector);
+    mut input: M::Input,
+    mut inspector: Option<&mut M::Inspector>,
+) -> (Result<Ran, Failure>, Option<Box<M>>) {
+    let inspect = inspector.is_some();
+    exchange(machine.evm(), overlay, M::transaction(&mut input), inspector.as_deref_mut());
+    load(machine.evm(), setup);
     // After a panic only the overlay is used, and runs only read it.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let result = machine.execute(input, inspect);
-        (result, machine.finalize())
+        let result = machine.execute(&mut input, inspect);
+        (result, machine.evm().ctx.journaled_state.finalize())
     }));
-    let (unloaded, inspector) = machine.unload();
-    let Database { overlay: below, watch, missing, hashed, log_indices, .. } = unloaded.database;
-    *overlay = below;
+    let evm = machine.evm();
+    let is_small = is_small(evm);
+    exchange(evm, overlay, M::transaction(&mut input), inspector);
+    evm.precompiles.overrides = None;
+    let (watch, missing, hashed, log_indices) = evm.ctx.journaled_state.database.end();
     if let Some(missing) = all_missing(overlay, missing, hashed) {
-        return (Err(Failure::of_missing(missing, ended.ok(), watch)), inspector, None);
+        return (Err(Failure::of_missing(missing, ended.ok(), watch)), None);
     }
     let (result, state) = match ended {
         Ok(ended) => ended,
-        Err(panic) => return (Err(Failure::Broken(panicked(panic.as_ref()))), inspector, None),
+        Err(panic) => return (Err(Failure::Broken(panicked(panic.as_ref()))), None),
     };
     let completed = matches!(result, Ok(_) | Err(EVMError::Transaction(_)));
-    let is_kept = completed && unloaded.small && watch.deepest <= KEPT_DEPTH;
+    let is_kept = completed && is_small && watch.deepest <= KEPT_DEPTH;
     let ran = match result {
         Err(error) => Err(failure(error, &watch)),
         Ok(result) => {
-            let undefined_opcode = watch.undefined_opcode;
-            Ok(Ran { result, state, collected: None, log_indices, undefined_opcode, watch })
+            let (undefined_opcode, spent) = (watch.undefined_opcode, watch.spent());
+            Ok(Ran { result, state, collected: None, log_indices, undefined_opcode, spent })
         }
     };
-    (ran, inspector, is_kept.then_some(machine))
+    (ran, is_kept.then_some(machine))
 }
 
 /// The keys missed by a run, together with those missing from its overlay.
@@ -218,7 +219,7 @@ impl Failure {
     fn of_missing(missing: Box<MissingKeys>, ended: Option<Ended>, watch: Watch) -> Self {
         let ran = match ended {
             Some((Ok(result), state)) => {
-                let undefined_opcode = watch.undefined_opcode;
+                let (undefined_opcode, spent) = (watch.undefined_opcode, watch.spent());
                 let log_indices = LogIndices::default();
                 Ok(Box::new(Ran {
                     result,
@@ -226,7 +227,7 @@ impl Failure {
                     collected: None,
                     log_indices,
                     undefined_opcode,
-                    watch,
+                    spent,
                 }))
             }
             _ => Err(watch.error()),
@@ -238,18 +239,29 @@ impl Failure {
 /// One kind of EVM.
 pub(crate) trait Machine: Sized + 'static {
     type Input;
+    type Transaction: Transaction;
+    type Spec;
+    type Chain;
     type Inspector;
 
     fn new(rules: Rules) -> Result<Self>;
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: Self::Inspector);
+    fn evm(&mut self) -> &mut MachineEvm<Self>;
+    fn transaction(input: &mut Self::Input) -> &mut Self::Transaction;
+
+    /// Executes the transaction of the EVM, which is that of `input`.
     fn execute(
         &mut self,
-        input: Self::Input,
+        input: &mut Self::Input,
         inspect: bool,
     ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>>;
-    fn finalize(&mut self) -> EvmState;
-    fn unload(&mut self) -> (Unloaded, Self::Inspector);
 }
+
+type MachineEvm<M> = Inner<
+    <M as Machine>::Transaction,
+    <M as Machine>::Spec,
+    <M as Machine>::Chain,
+    <M as Machine>::Inspector,
+>;
 
 /// An EVM that is kept for the next run.
 pub(crate) trait Stocked: Machine<Inspector = Collector> {
@@ -262,12 +274,6 @@ pub(crate) trait Inspected: Machine {
 
     fn inspecting(kept: Self::Kept) -> Self;
     fn kept(self) -> Self::Kept;
-}
-
-/// The contents removed from an EVM after a run.
-pub(crate) struct Unloaded {
-    database: Database,
-    small: bool,
 }
 
 /// The idle EVMs of a thread, most recently used last.
@@ -338,14 +344,24 @@ where
     Evm::new_with_inspector(context, I::default(), instructions, precompiles)
 }
 
-fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
+/// Exchanges what an EVM holds for what a run provides, in place: these are hundreds of bytes. An
+/// idle EVM holds empty values.
+fn exchange<TX, SPEC, CHAIN, I>(
     evm: &mut Inner<TX, SPEC, CHAIN, I>,
-    overlay: Overlay,
-    setup: Setup<'_>,
-    inspector: I,
+    overlay: &mut Overlay,
+    transaction: &mut TX,
+    inspector: Option<&mut I>,
 ) {
+    mem::swap(&mut evm.ctx.journaled_state.database.overlay, overlay);
+    mem::swap(&mut evm.ctx.tx, transaction);
+    if let Some(inspector) = inspector {
+        mem::swap(&mut evm.inspector, inspector);
+    }
+}
+
+fn load<TX, SPEC, CHAIN, I>(evm: &mut Inner<TX, SPEC, CHAIN, I>, setup: Setup<'_>) {
     let Setup { env, checks, limits, precompiles, collect } = setup;
-    evm.ctx.block = env.block.clone();
+    evm.ctx.block.clone_from(&env.block);
     let cfg = &mut evm.ctx.cfg;
     cfg.chain_id = env.chain_id;
     cfg.max_blobs_per_tx = env.max_blobs_per_transaction;
@@ -359,27 +375,17 @@ fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
         false => Some(u64::MAX),
     };
     evm.precompiles.overrides = precompiles;
-    evm.inspector = inspector;
-    let mut database = Database::new(overlay, Watch::new(limits));
-    database.log_indices = LogIndices::starting_at(collect.map_or(0, |it| it.next_index));
-    evm.ctx.journaled_state.database = database;
+    let next_log = collect.map_or(0, |collect| collect.next_index);
+    evm.ctx.journaled_state.database.begin(limits, next_log);
 }
 
-fn unload_inner<TX, SPEC, CHAIN, I>(evm: &mut Inner<TX, SPEC, CHAIN, I>) -> (Unloaded, I)
-where
-    TX: Transaction + Default,
-    I: Default,
-{
-    evm.precompiles.overrides = None;
-    let tx = mem::take(&mut evm.ctx.tx);
+fn is_small<TX: Transaction, SPEC, CHAIN, I>(evm: &Inner<TX, SPEC, CHAIN, I>) -> bool {
     // After a panic the buffer may still be borrowed; the EVM is then dropped anyway.
     let memory = evm.ctx.local.shared_memory_buffer.try_borrow();
     let memory = memory.map_or(usize::MAX, |buffer| buffer.capacity());
-    let journal = &mut evm.ctx.journaled_state;
-    let entries = journal.inner.journal.capacity().max(journal.inner.transient_storage.capacity());
-    let small = memory <= KEPT_MEMORY && tx.input().len() <= KEPT_INPUT && entries <= KEPT_ENTRIES;
-    let database = mem::take(&mut journal.database);
-    (Unloaded { database, small }, mem::take(&mut evm.inspector))
+    let journal = &evm.ctx.journaled_state.inner;
+    let entries = journal.journal.capacity().max(journal.transient_storage.capacity());
+    memory <= KEPT_MEMORY && evm.ctx.tx.input().len() <= KEPT_INPUT && entries <= KEPT_ENTRIES
 }
 
 /// Converts the transaction error to text and keeps all other errors.

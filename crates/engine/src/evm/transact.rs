@@ -482,7 +482,7 @@ impl Block<'_> {
     /// Charges the run to the allowance and commits its effects.
     fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
         let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
-        self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
+        self.allowance.spend(ran.spent, gas_used).map_err(Failure::Broken)?;
         if let Some(observer) = &mut self.observer {
             observer.ran(overlay, &ran.state).map_err(Failure::Broken)?;
         }

@@ -71,7 +71,6 @@ impl LogIndices {
 
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    transfers: bool,
     collected: Collected,
     /// For every open frame, the number of logs when it was entered.
     marks: Vec<usize>,
@@ -82,7 +81,7 @@ pub(crate) struct Collector {
 impl Collector {
     pub(crate) fn new(collect: Collect) -> Self {
         let collected = Collected { logs: Vec::new(), next_index: collect.next_index };
-        Self { transfers: collect.transfers, collected, ..Self::default() }
+        Self { collected, ..Self::default() }
     }
 
     pub(crate) fn into_collected(self) -> Collected {
@@ -95,7 +94,7 @@ impl Collector {
     }
 
     fn transfer(&mut self, from: Address, to: Address, value: U256) {
-        if !self.transfers || value.is_zero() {
+        if value.is_zero() {
             return;
         }
         let topics = vec![TRANSFER_TOPIC, from.into_word(), to.into_word()];
@@ -131,7 +130,7 @@ impl<CTX: ContextTr<Journal: JournalExt>> Inspector<CTX, EthInterpreter> for Col
 
     fn create(&mut self, context: &mut CTX, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         self.enter();
-        if self.transfers && !inputs.value().is_zero() {
+        if !inputs.value().is_zero() {
             let caller = context.journal().evm_state().get(&inputs.caller());
             let nonce = caller.map(|account| account.info.nonce).unwrap_or_default();
             let created = inputs.created_address(nonce);
@@ -151,7 +150,7 @@ impl<CTX: ContextTr<Journal: JournalExt>> Inspector<CTX, EthInterpreter> for Col
     // revm's SELFDESTRUCT hook reports the last journal entry, which is an earlier transfer if the
     // contract is its own beneficiary.
     fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
-        if !self.transfers || interpreter.bytecode.opcode() != opcode::SELFDESTRUCT {
+        if interpreter.bytecode.opcode() != opcode::SELFDESTRUCT {
             return;
         }
         let Ok(beneficiary) = interpreter.stack.peek(0) else { return };

@@ -5,33 +5,33 @@ use std::thread::LocalKey;
 use alloy_primitives::{Address, Bytes};
 use op_revm::OpHaltReason;
 use revm::{
-    ExecuteEvm, InspectEvm, Inspector, SystemCallEvm,
+    Inspector,
     context::TxEnv,
     context_interface::result::{EVMError, ExecutionResult},
+    handler::{Handler, MainnetHandler, SystemCallTx},
+    inspector::InspectorHandler,
     primitives::hardfork::SpecId,
-    state::EvmState,
 };
 
-use super::{
-    Ctx, Inner, Inspected, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner,
-    new_inner, unload_inner,
-};
+use super::{Ctx, Inner, Inspected, Machine, Stock, Stocked, in_words, new_inner};
 use crate::{
     error::{Error, Result},
-    evm::{overlay::Overlay, rules::Rules, transfers::Collector},
+    evm::{rules::Rules, transfers::Collector},
 };
 
 pub(crate) struct Ethereum<I = Collector>(Inner<TxEnv, SpecId, (), I>);
 
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "moved once per run, never stored")]
 pub(crate) enum EthereumInput {
     Transaction(TxEnv),
     /// A system call: no fee, no nonce, no checks.
-    System {
-        contract: Address,
-        data: Bytes,
-    },
+    System(TxEnv),
+}
+
+impl EthereumInput {
+    pub(crate) fn system(contract: Address, data: Bytes) -> Self {
+        Self::System(TxEnv::new_system_tx(contract, data))
+    }
 }
 
 thread_local! {
@@ -46,35 +46,36 @@ impl Stocked for Ethereum {
 
 impl<I: Inspector<Ctx<TxEnv, SpecId, ()>> + Default + 'static> Machine for Ethereum<I> {
     type Input = EthereumInput;
+    type Transaction = TxEnv;
+    type Spec = SpecId;
+    type Chain = ();
     type Inspector = I;
 
     fn new(rules: Rules) -> Result<Self> {
         Ok(Self(new_inner(rules, rules.spec_id())))
     }
 
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: I) {
-        load_inner(&mut self.0, overlay, setup, inspector);
+    fn evm(&mut self) -> &mut Inner<TxEnv, SpecId, (), I> {
+        &mut self.0
+    }
+
+    fn transaction(input: &mut EthereumInput) -> &mut TxEnv {
+        let (EthereumInput::Transaction(transaction) | EthereumInput::System(transaction)) = input;
+        transaction
     }
 
     fn execute(
         &mut self,
-        input: EthereumInput,
+        input: &mut EthereumInput,
         inspect: bool,
     ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>> {
+        let mut handler = MainnetHandler::<_, EVMError<Error>, _>::default();
         let result = match input {
-            EthereumInput::Transaction(tx) if inspect => self.0.inspect_one_tx(tx),
-            EthereumInput::Transaction(tx) => self.0.transact_one(tx),
-            EthereumInput::System { contract, data } => self.0.system_call_one(contract, data),
+            EthereumInput::Transaction(_) if inspect => handler.inspect_run(&mut self.0),
+            EthereumInput::Transaction(_) => handler.run(&mut self.0),
+            EthereumInput::System(_) => handler.run_system_call(&mut self.0),
         };
         result.map(|result| result.map_haltreason(OpHaltReason::Base)).map_err(in_words)
-    }
-
-    fn finalize(&mut self) -> EvmState {
-        self.0.finalize()
-    }
-
-    fn unload(&mut self) -> (Unloaded, I) {
-        unload_inner(&mut self.0)
     }
 }
 

@@ -6,23 +6,23 @@
 
 use std::thread::LocalKey;
 
-use op_revm::{L1BlockInfo, OpEvm, OpHaltReason, OpSpecId, OpTransaction};
+use op_revm::{
+    L1BlockInfo, OpEvm, OpHaltReason, OpSpecId, OpTransaction, api::exec::OpError,
+    handler::OpHandler,
+};
 use revm::{
-    ExecuteEvm, InspectEvm, Inspector,
+    Inspector,
     context::TxEnv,
     context_interface::result::{EVMError, ExecutionResult},
-    handler::instructions::EthInstructions,
+    handler::{Handler, instructions::EthInstructions},
+    inspector::InspectorHandler,
     interpreter::interpreter::EthInterpreter,
-    state::EvmState,
 };
 
-use super::{
-    Ctx, Inspected, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner,
-    unload_inner,
-};
+use super::{Ctx, Inner, Inspected, Machine, Stock, Stocked, in_words, new_inner};
 use crate::{
     error::{Error, Result},
-    evm::{overlay::Overlay, precompiles::ForkPrecompiles, rules::Rules, transfers::Collector},
+    evm::{precompiles::ForkPrecompiles, rules::Rules, transfers::Collector},
 };
 
 type Context = Ctx<OpTransaction<TxEnv>, OpSpecId, L1BlockInfo>;
@@ -50,6 +50,9 @@ impl Stocked for Optimism {
 
 impl<I: Inspector<Context> + Default + 'static> Machine for Optimism<I> {
     type Input = OptimismInput;
+    type Transaction = OpTransaction<TxEnv>;
+    type Spec = OpSpecId;
+    type Chain = L1BlockInfo;
     type Inspector = I;
 
     fn new(rules: Rules) -> Result<Self> {
@@ -59,33 +62,30 @@ impl<I: Inspector<Context> + Default + 'static> Machine for Optimism<I> {
         }
     }
 
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: I) {
-        load_inner(&mut self.0.0, overlay, setup, inspector);
+    fn evm(&mut self) -> &mut Inner<OpTransaction<TxEnv>, OpSpecId, L1BlockInfo, I> {
+        &mut self.0.0
+    }
+
+    fn transaction(input: &mut OptimismInput) -> &mut OpTransaction<TxEnv> {
+        &mut input.transaction
     }
 
     fn execute(
         &mut self,
-        input: OptimismInput,
+        input: &mut OptimismInput,
         inspect: bool,
     ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>> {
         let context = &mut self.0.0.ctx;
         // With this number op-revm treats the values as those of the block and does not read them.
         let l2_block = Some(context.block.number);
-        context.chain = L1BlockInfo { l2_block, ..input.l1.unwrap_or_default() };
+        context.chain = L1BlockInfo { l2_block, ..input.l1.take().unwrap_or_default() };
+        let mut handler = OpHandler::<_, OpError<Context>, _>::new();
         let result = match inspect {
-            true => self.0.inspect_one_tx(input.transaction),
-            false => self.0.transact_one(input.transaction),
+            true => handler.inspect_run(&mut self.0),
+            false => handler.run(&mut self.0),
         };
-        result.map_err(in_words)
-    }
-
-    fn finalize(&mut self) -> EvmState {
-        self.0.finalize()
-    }
-
-    fn unload(&mut self) -> (Unloaded, I) {
         self.0.0.ctx.chain = L1BlockInfo::default();
-        unload_inner(&mut self.0.0)
+        result.map_err(in_words)
     }
 }
 
