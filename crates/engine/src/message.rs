@@ -33,12 +33,19 @@ impl Default for Fees {
 }
 
 impl Fees {
+    /// The maximum price per unit of gas, and what of it may go to the block's beneficiary.
+    pub(crate) fn caps(self) -> (u128, u128) {
+        match self {
+            Self::Legacy { gas_price } => (gas_price, gas_price),
+            Self::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
+                (max_fee_per_gas, max_priority_fee_per_gas)
+            }
+        }
+    }
+
     /// The maximum price per unit of gas.
     pub fn cap(self) -> u128 {
-        match self {
-            Self::Legacy { gas_price } => gas_price,
-            Self::Dynamic { max_fee_per_gas, .. } => max_fee_per_gas,
-        }
+        self.caps().0
     }
 }
 

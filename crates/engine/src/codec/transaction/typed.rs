@@ -8,18 +8,13 @@ use alloy_consensus::{
 use alloy_primitives::{Address, TxKind};
 
 use crate::error::{Error, Result};
-use crate::message::{Fees, Message};
+use crate::message::Message;
 
 pub type Typed = EthereumTypedTransaction<TxEip4844>;
 
 /// The transaction of type `tx_type` (0 to 4) that is equivalent to the message.
 pub(crate) fn typed(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Typed> {
-    let (max_fee_per_gas, max_priority_fee_per_gas) = match message.fees {
-        Fees::Legacy { gas_price } => (gas_price, gas_price),
-        Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
-            (max_fee_per_gas, max_priority_fee_per_gas)
-        }
-    };
+    let (max_fee_per_gas, max_priority_fee_per_gas) = message.fees.caps();
     let gas_price = max_fee_per_gas;
     let Message { gas: gas_limit, value, .. } = *message;
     let (to, input) = (message.to.map_or(TxKind::Create, TxKind::Call), message.data.clone());
