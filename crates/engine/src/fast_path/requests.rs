@@ -100,11 +100,18 @@ impl Tag {
     }
 }
 
+/// The maximum length of a single request in bytes. Longer ones are mostly simulations that exceed
+/// other limits, and would be read twice.
+const LONGEST: usize = 16 * 1024;
+
 /// Reads the requests of a body, at most `most`. The second value is true for a batch. `None` if
 /// anything is not recognized.
 pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
     let mut text = Text::new(body);
     let batch = text.kind().ok()? == Kind::Array;
+    if !batch && body.len() > LONGEST {
+        return None;
+    }
     let mut asked = Vec::new();
     if batch {
         asked.reserve(most.min(body.len() / SHORTEST));

@@ -60,6 +60,17 @@ fn a_batch_is_recognised_up_to_its_bound() {
 }
 
 #[test]
+fn long_requests_are_recognised_in_batches_only() {
+    let read_of = |body: String| read(body.as_bytes(), 1).map(|(asked, _)| asked.len());
+    for (length, is_read) in [(LONGEST, Some(1)), (LONGEST + 1, None)] {
+        let body = with_params("eth_getBlockByNumber", r#"["latest",true]"#);
+        let body = " ".repeat(length - body.len()) + &body;
+        assert_eq!(read_of(body.clone()), is_read);
+        assert_eq!(read_of(format!("[{body}]")), Some(1));
+    }
+}
+
+#[test]
 fn whatever_is_unusual_is_left_to_the_long_way() {
     let who = "0x".to_owned() + &"ab".repeat(20);
     for params in [
