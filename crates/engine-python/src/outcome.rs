@@ -70,9 +70,9 @@ impl Outcome {
     /// The logs with their indices, if they were collected.
     #[getter]
     fn collected<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<(u64, LogFields<'py>)>>> {
-        let Some(collected) = &self.0.collected else { return Ok(None) };
-        let one = |(index, log): &(u64, _)| Ok((*index, log_fields(py, log)?));
-        collected.logs.iter().map(one).collect::<PyResult<_>>().map(Some)
+        let Some(logs) = self.0.collected_logs() else { return Ok(None) };
+        let one = |(index, log)| Ok((index, log_fields(py, log)?));
+        logs.map(one).collect::<PyResult<_>>().map(Some)
     }
 
     fn __repr__(&self) -> String {

@@ -132,7 +132,7 @@ pub(crate) fn run<M: Stocked>(
     let mut ran = ran?;
     ran.collected = collect.map(|_| match collector {
         Some(collector) => collector.into_collected(),
-        None => mem::take(&mut ran.log_indices).collected(ran.result.logs()),
+        None => mem::take(&mut ran.log_indices).collected(ran.result.logs().len()),
     });
     Ok(ran)
 }

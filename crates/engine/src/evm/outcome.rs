@@ -26,7 +26,7 @@ pub struct Outcome {
     pub logs: Vec<Log>,
     /// The contract created by a successful creation.
     pub created: Option<Address>,
-    /// The logs with their indices, if they were collected.
+    /// The indices of the logs, if they were collected.
     pub collected: Option<Collected>,
 }
 
@@ -42,6 +42,13 @@ impl Outcome {
         self.status == Status::Success
     }
 
+    /// The collected logs with their indices; `None` if they were not collected.
+    pub fn collected_logs(&self) -> Option<impl ExactSizeIterator<Item = (u64, &Log)>> {
+        let collected = self.collected.as_ref()?;
+        let logs = collected.with_transfers.as_ref().unwrap_or(&self.logs);
+        Some(collected.indices.iter().copied().zip(logs))
+    }
+
     pub(crate) fn new(
         result: ExecutionResult<OpHaltReason>,
         mut collected: Option<Collected>,
@@ -50,7 +57,8 @@ impl Outcome {
         if let Some(collected) = &mut collected
             && !result.is_success()
         {
-            collected.logs.clear();
+            collected.indices.clear();
+            collected.with_transfers = collected.with_transfers.take().map(|_| Vec::new());
         }
         let with = |gas: ResultGas| Self {
             status: Status::Success,

@@ -34,10 +34,12 @@ pub struct Collect {
     pub next_index: u64,
 }
 
-/// The surviving logs, each with its index.
+/// The indices of the surviving logs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
-    pub logs: Vec<(u64, Log)>,
+    pub(crate) indices: Vec<u64>,
+    /// The logs with transfers; `None` if the indices are those of the receipt's logs.
+    pub(crate) with_transfers: Option<Vec<Log>>,
     /// The first log index of the next run in the block.
     pub next_index: u64,
 }
@@ -62,16 +64,17 @@ impl LogIndices {
         self.next += 1;
     }
 
-    /// Combines the indices with the surviving logs.
-    pub(crate) fn collected(self, logs: &[Log]) -> Collected {
-        let logs = self.indices.into_iter().zip(logs.iter().cloned()).collect();
-        Collected { logs, next_index: self.next }
+    /// The indices of this many surviving logs.
+    pub(crate) fn collected(mut self, count: usize) -> Collected {
+        self.indices.truncate(count);
+        Collected { indices: self.indices, with_transfers: None, next_index: self.next }
     }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    collected: Collected,
+    indices: LogIndices,
+    logs: Vec<Log>,
     /// For every open frame, the number of logs when it was entered.
     marks: Vec<usize>,
     /// The SELFDESTRUCT about to be executed: contract, beneficiary, balance.
@@ -80,17 +83,17 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(collect: Collect) -> Self {
-        let collected = Collected { logs: Vec::new(), next_index: collect.next_index };
-        Self { collected, ..Self::default() }
+        Self { indices: LogIndices::starting_at(collect.next_index), ..Self::default() }
     }
 
     pub(crate) fn into_collected(self) -> Collected {
-        self.collected
+        let collected = self.indices.collected(self.logs.len());
+        Collected { with_transfers: Some(self.logs), ..collected }
     }
 
     fn record(&mut self, log: Log) {
-        self.collected.logs.push((self.collected.next_index, log));
-        self.collected.next_index += 1;
+        self.indices.note(self.logs.len());
+        self.logs.push(log);
     }
 
     fn transfer(&mut self, from: Address, to: Address, value: U256) {
@@ -103,13 +106,13 @@ impl Collector {
     }
 
     fn enter(&mut self) {
-        self.marks.push(self.collected.logs.len());
+        self.marks.push(self.logs.len());
     }
 
     fn leave(&mut self, result: InstructionResult) {
         let mark = self.marks.pop().unwrap_or_default();
         if !result.is_ok() {
-            self.collected.logs.truncate(mark);
+            self.logs.truncate(mark);
         }
     }
 }

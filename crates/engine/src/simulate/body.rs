@@ -4,7 +4,7 @@
 //! in, and all hashes of the block are computed together. The caller knows the rules of the
 //! chain and provides the rest of the header.
 
-use std::{sync::Arc, time::Instant};
+use std::{iter, mem, sync::Arc, time::Instant};
 
 use alloy_primitives::{B256, Bloom, BloomInput, Bytes, Log};
 
@@ -154,6 +154,7 @@ impl Body {
         let until = budget.until;
         let is_late = |at: usize| at > 0 && until.is_some_and(|end| Instant::now() >= end);
         let mut ran = CallsRun::default();
+        self.calls.reserve(calls.len());
         for call in calls {
             let asked = call.gas.unwrap_or(budget.block);
             if asked > budget.block || is_late(ran.calls) {
@@ -221,11 +222,15 @@ impl Body {
     ///
     /// `InvalidArgument` if the header has a field without the fields of earlier forks,
     /// `StateMissing` if calls missed state.
-    pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<SealedBody> {
+    pub fn seal(
+        mut self,
+        header: Fields,
+        withdrawals: Option<Vec<Withdrawal>>,
+    ) -> Result<SealedBody> {
         self.check_known()?;
-        let (logs_bloom, receipts) = encode_receipts(&self.calls);
-        let raws: Vec<Bytes> = self.calls.iter().map(|call| call.raw.clone()).collect();
-        let (transactions, receipts) = (Leaves::new(&raws), Leaves::new(&receipts));
+        let all = Receipts::new(&self.calls);
+        let raws: Vec<Bytes> = self.calls.iter_mut().map(|call| mem::take(&mut call.raw)).collect();
+        let (transactions, receipts) = (Leaves::new(&raws), Leaves::new(&all.encoded()));
 
         let mut texts: Vec<&[u8]> = raws.iter().map(AsRef::as_ref).collect();
         texts.extend(transactions.nodes().chain(receipts.nodes()));
@@ -237,7 +242,7 @@ impl Body {
             gas_used: self.gas_used,
             transactions_root: transactions.root(of_transactions),
             receipts_root: receipts.root(of_receipts),
-            logs_bloom,
+            logs_bloom: all.bloom,
             ..header
         })?;
         let block = Block::new(header, raws, Vec::new(), withdrawals);
@@ -246,7 +251,7 @@ impl Body {
 }
 
 impl Call {
-    fn encode_receipt(&self, bloom: &Bloom) -> Vec<u8> {
+    fn encode_receipt(&self, bloom: &Bloom, out: &mut Vec<u8>) {
         let status = ReceiptOutcome::Status(self.outcome.is_success());
         let fields = ReceiptFields {
             tx_type: self.tx_type,
@@ -255,26 +260,43 @@ impl Call {
             bloom,
             logs: &self.outcome.logs,
         };
-        let mut out = Vec::with_capacity(300 + 200 * self.outcome.logs.len());
-        fields.encode(None, &mut out);
-        out
+        fields.encode(None, out);
     }
 }
 
-/// The bloom of all receipts, and each receipt as encoded in the receipts trie.
-fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
-    let hashes = hash_logs(calls.iter().flat_map(|call| &call.outcome.logs));
-    let mut hashes = hashes.into_iter();
-    let mut all = Bloom::ZERO;
-    let encode = |call: &Call| {
-        let count = call.outcome.logs.iter().map(|log| 1 + log.topics().len()).sum();
-        let mut bloom = Bloom::ZERO;
-        hashes.by_ref().take(count).for_each(|hash| bloom.accrue(BloomInput::Hash(hash)));
-        all.accrue_bloom(&bloom);
-        call.encode_receipt(&bloom)
-    };
-    let encoded = calls.iter().map(encode).collect();
-    (all, encoded)
+/// The receipts of a block as encoded in the receipts trie.
+struct Receipts {
+    /// The bloom of all receipts.
+    bloom: Bloom,
+    encoded: Vec<u8>,
+    /// The end offset of each receipt in `encoded`.
+    ends: Vec<usize>,
+}
+
+impl Receipts {
+    fn new(calls: &[Call]) -> Self {
+        let logs = || calls.iter().flat_map(|call| &call.outcome.logs);
+        let encoded = Vec::with_capacity(300 * calls.len() + 200 * logs().count());
+        let ends = Vec::with_capacity(calls.len());
+        let mut all = Self { bloom: Bloom::ZERO, encoded, ends };
+        let mut hashes = hash_logs(logs()).into_iter();
+        for call in calls {
+            let (mut bloom, logs) = (Bloom::ZERO, &call.outcome.logs);
+            if !logs.is_empty() {
+                let count = logs.iter().map(|log| 1 + log.topics().len()).sum();
+                hashes.by_ref().take(count).for_each(|hash| bloom.accrue(BloomInput::Hash(hash)));
+                all.bloom.accrue_bloom(&bloom);
+            }
+            call.encode_receipt(&bloom, &mut all.encoded);
+            all.ends.push(all.encoded.len());
+        }
+        all
+    }
+
+    fn encoded(&self) -> Vec<&[u8]> {
+        let starts = iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.encoded[*start..*end]).collect()
+    }
 }
 
 /// The hashes of the address and topics of each log, in order.
@@ -284,7 +306,7 @@ pub(crate) fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
     let mut before = Vec::new();
     for log in logs {
         let topics = log.topics().iter().map(|topic| topic.as_slice());
-        let each = std::iter::once(log.address.as_slice()).chain(topics);
+        let each = iter::once(log.address.as_slice()).chain(topics);
         before = each
             .enumerate()
             .map(|(position, text)| match before.get(position) {

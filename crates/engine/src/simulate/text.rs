@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, mem, sync::Arc};
 
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::{B256, Bytes, Log};
 
 use super::body::SealedBody;
 use crate::{
@@ -13,10 +13,7 @@ use crate::{
         header::Header,
         json::{self, array, data, member, quantity, string},
     },
-    evm::{
-        outcome::{Outcome, Status},
-        transfers::Collected,
-    },
+    evm::outcome::{Outcome, Status},
 };
 
 /// An array of blocks with the results of their calls.
@@ -182,8 +179,8 @@ fn write_outcome(
     member(out, b",\"gasUsed\":", |out| quantity(out, outcome.gas_used));
     member(out, b",\"maxUsedGas\":", |out| quantity(out, outcome.max_gas_used));
     out.extend_from_slice(b",\"logs\":");
-    match &outcome.collected {
-        Some(collected) if !collected.logs.is_empty() => logs(out, collected, place),
+    match outcome.collected_logs() {
+        Some(collected) if collected.len() > 0 => logs(out, collected, place),
         _ => out.extend_from_slice(b"[]"),
     }
     match &outcome.status {
@@ -222,17 +219,17 @@ fn halted(out: &mut Vec<u8>, why: &str, lowered: bool, dialect: Dialect) {
     }
 }
 
-fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
+fn logs<'a>(out: &mut Vec<u8>, collected: impl Iterator<Item = (u64, &'a Log)>, place: &Place<'_>) {
     let mut end = Vec::with_capacity(300);
     member(&mut end, b",\"transactionHash\":", |out| data(out, place.transaction_hash));
     member(&mut end, b",\"transactionIndex\":", |out| quantity(out, place.index as u64));
     end.extend_from_slice(&place.block.0);
     end.extend_from_slice(b",\"removed\":false}");
-    array(out, &collected.logs, |out, (index, log)| {
+    array(out, collected, |out, (index, log)| {
         member(out, b"{\"address\":", |out| data(out, log.address));
         member(out, b",\"topics\":", |out| array(out, log.topics(), data));
         member(out, b",\"data\":", |out| data(out, &log.data.data));
-        member(out, b",\"logIndex\":", |out| quantity(out, *index));
+        member(out, b",\"logIndex\":", |out| quantity(out, index));
         out.extend_from_slice(&end);
     });
 }

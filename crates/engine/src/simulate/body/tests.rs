@@ -93,8 +93,8 @@ fn transactions_are_those_that_were_encoded() {
 fn logs_are_counted_through_the_block_those_included_that_were_dropped() {
     let sealed = filled(2).seal(Fields::default(), None).expect("a block");
     let indices = |outcome: &Arc<Outcome>| {
-        let collected = outcome.collected.as_ref().expect("collected");
-        collected.logs.iter().map(|(index, _)| *index).collect::<Vec<_>>()
+        let collected = outcome.collected_logs().expect("collected");
+        collected.map(|(index, _)| index).collect::<Vec<_>>()
     };
     let found: Vec<_> = sealed.outcomes().map(indices).collect();
     // A transfer and a log, a reverted transfer, a transfer.

@@ -12,15 +12,15 @@ fn trace(state: &MemoryState, fork: &str, message: &Message, next_index: u64) ->
 type Seen = (u64, Option<(Address, Address, u64)>);
 
 fn seen(outcome: &Outcome) -> Vec<Seen> {
-    let collected = outcome.collected.as_ref().expect("collected");
-    let seen = collected.logs.iter().map(|(index, log)| {
+    let collected = outcome.collected_logs().expect("collected");
+    let seen = collected.map(|(index, log)| {
         let topics = log.topics();
         let transfer = (log.address == TRANSFER_ADDRESS).then(|| {
             assert_eq!(topics[0], TRANSFER_TOPIC);
             let value = U256::from_be_slice(&log.data.data).to::<u64>();
             (Address::from_word(topics[1]), Address::from_word(topics[2]), value)
         });
-        (*index, transfer)
+        (index, transfer)
     });
     seen.collect()
 }
@@ -106,7 +106,10 @@ fn counted_logs_have_the_indices_of_inspected_logs() {
             let options = Options { collect, ..Options::default() };
             let outcome =
                 run(&mut state.overlay(), &env(ethereum("Cancun")), &message(CONTRACT), options);
-            outcome.expect("runs").collected
+            let outcome = outcome.expect("runs");
+            let logs = outcome.collected_logs().expect("collected");
+            let logs: Vec<_> = logs.map(|(index, log)| (index, log.clone())).collect();
+            (logs, outcome.collected.map(|collected| collected.next_index))
         };
         assert_eq!(collect(false), collect(true), "{pattern:#b}");
     }
