@@ -1,7 +1,8 @@
 //! The part of a second that a block of Base adds to its timestamp.
 //!
-//! Since the Denim upgrade the second transaction of a block is a deposit to the predeploy `BaseTime`
-//! that sets the milliseconds: `setTimestampMillisPart(uint16)`.
+//! Since the Denim upgrade the second transaction of a block is a deposit of the L1 attributes depositor
+//! to the predeploy `BaseTime`, which sets the milliseconds: `setTimestampMillisPart(uint16)`.
+//! Other senders are ignored: on a chain without the upgrade, anyone can force a deposit from L1.
 
 use alloy_primitives::{Address, address};
 
@@ -12,9 +13,11 @@ use crate::error::Result;
 pub const BASE_TIME: Address = address!("4200000000000000000000000000000000000030");
 pub const SELECTOR: [u8; 4] = [0x86, 0xbd, 0xf3, 0x94];
 
+const DEPOSITOR: Address = address!("deaddeaddeaddeaddeaddeaddeaddeaddead0001");
 const DEPOSIT: u8 = 0x7e;
-/// Index of the transaction in its block, and of its receiver and its data among its fields.
+/// Index of the transaction in its block, and of its sender, receiver and data among its fields.
 const INDEX: usize = 1;
+const SENDER: usize = 1;
 const RECEIVER: usize = 2;
 const DATA: usize = 7;
 
@@ -30,10 +33,11 @@ pub fn base_time(row: &[u8]) -> Result<Option<u16>> {
         return Ok(None);
     };
     let mut fields = take_list(&mut rest)?;
-    let (mut receiver, mut data) = (&[][..], &[][..]);
+    let (mut sender, mut receiver, mut data) = (&[][..], &[][..], &[][..]);
     for field in 0..=DATA {
         let value = take_item(&mut fields)?;
         match field {
+            SENDER => sender = value,
             RECEIVER => receiver = value,
             DATA => data = value,
             _ => (),
@@ -41,7 +45,7 @@ pub fn base_time(row: &[u8]) -> Result<Option<u16>> {
     }
     let argument = data.strip_prefix(&SELECTOR);
     Ok(match argument.and_then(|word| word.split_last_chunk::<2>()) {
-        Some((zeros, part)) if receiver == BASE_TIME && zeros == [0; 30] => {
+        Some((zeros, part)) if sender == DEPOSITOR && receiver == BASE_TIME && zeros == [0; 30] => {
             Some(u16::from_be_bytes(*part)).filter(|part| *part < 1000)
         }
         _ => None,
@@ -81,12 +85,15 @@ mod tests {
 
     #[test]
     fn other_transactions_have_none() {
-        let (mut selector, mut receiver) = (recorded("00"), recorded("00"));
+        let (mut selector, mut receiver, mut sender) =
+            (recorded("00"), recorded("00"), recorded("00"));
         let start = selector.len() - 36;
         selector[start] ^= 1;
         assert_eq!(base_time(&row(&selector)).unwrap(), None);
         receiver[60] ^= 1;
         assert_eq!(base_time(&row(&receiver)).unwrap(), None);
+        sender[40] ^= 1;
+        assert_eq!(base_time(&row(&sender)).unwrap(), None);
         let mut large = recorded("00");
         let end = large.len() - 2;
         large[end] = 4; // 1,024 ms
