@@ -135,11 +135,10 @@ impl State {
 
     /// The entry as seen from this state, borrowed from the map.
     fn entry<'t>(&self, txn: &'t RoTxn<AnyTls>, key: &[u8]) -> Result<Option<&'t [u8]>> {
-        let tables = &self.lease.tables;
-        for delta in &self.sources.deltas {
-            if let Some(value) = delta.get(tables.deltas, txn, key)? {
-                return Ok(Some(value));
-            }
+        let (tables, deltas) = (&self.lease.tables, &self.sources.deltas);
+        let changed = self.lease.delta_keys.find(deltas, tables.deltas, txn, key)?;
+        if changed.is_some() {
+            return Ok(changed);
         }
         let wanted = entry::versioned(key, self.sources.flat);
         let found = tables.flat.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
