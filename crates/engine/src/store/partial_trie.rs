@@ -23,7 +23,7 @@ use crate::state::{Changes, StateReader};
 
 /// The maximum number of blocks replayed above the stored nodes. With more, the trie starts at the
 /// sealed block of the state.
-const MOST_REPLAYED: u64 = 32;
+const MOST_REPLAYED: u64 = 48;
 
 impl BranchTrie {
     /// `root` is the root of the sealed block of the state, or of the one that it builds on.

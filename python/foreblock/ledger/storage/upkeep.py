@@ -32,9 +32,9 @@ from foreblock.ledger.storage.partial_rows import (
     positions_prefix,
 )
 
-FOLD_BLOCKS: Final = 16  # small blocks that are folded together
+FOLD_BLOCKS: Final = 32  # small blocks that are folded together
 PRUNE_HEIGHTS: Final = 16  # whose rows of partials are pruned together
-MUCH: Final = 16  # transactions, from which on work is not deferred
+MUCH: Final = 48  # transactions, from which on work is not deferred; an idle block has one
 SLICE_ENTRIES: Final = 512
 TURN_S: Final = 0.02
 LONGEST_TURN_S: Final = 0.2
