@@ -59,6 +59,12 @@ impl Environment {
         Ok(Using { env, _not_closed: opened })
     }
 
+    /// The transaction number of the last commit.
+    pub fn last_number(&self) -> Result<usize> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(opened.as_ref().ok_or(Error::StoreClosed)?.env.info().last_txn_id)
+    }
+
     /// True if `using` would block: the file is being remapped, or the store closed.
     pub fn is_busy(&self) -> bool {
         matches!(self.opened.try_read(), Err(TryLockError::WouldBlock))

@@ -131,8 +131,13 @@ impl NoteFile {
         unsafe { self.words.add(position).as_ref() }
     }
 
+    /// The number of the record at this position, 0 while it is being written.
+    fn number(&self, at: usize) -> u64 {
+        self.word(at / 8).load(Ordering::Acquire)
+    }
+
     fn record(&self, at: usize) -> Option<Record> {
-        let first = self.word(at / 8).load(Ordering::Acquire);
+        let first = self.number(at);
         let mut words = [first; WORDS];
         for (position, word) in words.iter_mut().enumerate().skip(1) {
             *word = self.word(at / 8 + position).load(Ordering::Relaxed);
@@ -144,7 +149,11 @@ impl NoteFile {
 
     /// The last record; `None` if there is none.
     pub fn last(&self) -> Option<Record> {
-        [0, SECOND].into_iter().filter_map(|at| self.record(at)).max_by_key(Record::commit)
+        // Mostly only the later record is read. If it is overwritten meanwhile, the other one is
+        // newer by then.
+        let [later, earlier] =
+            if self.number(0) > self.number(SECOND) { [0, SECOND] } else { [SECOND, 0] };
+        self.record(later).or_else(|| self.record(earlier))
     }
 
     pub fn write(&self, record: &Record) -> io::Result<()> {

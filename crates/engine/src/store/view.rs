@@ -44,7 +44,7 @@ impl Store {
 
     /// The shared snapshot, which is of the last commit in LMDB.
     fn current(&self) -> Result<MutexGuard<'_, Option<Lease>>> {
-        let last = self.last_number()?;
+        let last = self.env.last_number()?;
         let mut shared = self.shared();
         if shared.as_ref().is_none_or(|lease| lease.number != last) {
             self.find_notes();
@@ -60,7 +60,7 @@ impl Store {
     /// Drops the snapshot that is kept for the next view if it is not of the last commit. For a
     /// process that may become idle: the snapshot would pin old pages.
     pub fn drop_stale_snapshot(&self) {
-        let last = self.last_number().ok();
+        let last = self.env.last_number().ok();
         let mut shared = self.shared();
         if shared.as_ref().is_some_and(|lease| Some(lease.number) != last) {
             *shared = None;
@@ -78,10 +78,6 @@ impl Store {
             None => View::of(lease),
             Some(_) => View::of(lease.above(self.learned().as_ref())),
         }
-    }
-
-    fn last_number(&self) -> Result<usize> {
-        Ok(self.env.using()?.info().last_txn_id)
     }
 
     fn shared(&self) -> MutexGuard<'_, Option<Lease>> {
