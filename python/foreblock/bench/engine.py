@@ -141,7 +141,7 @@ class Sizes:
     @property
     def filled(self) -> int:
         """Accounts created in total."""
-        return self.accounts + self.small + self.large
+        return 2 * self.accounts + self.small + self.large
 
 
 def answers(
@@ -155,7 +155,8 @@ def answers(
     `chain` is a genesis and a chain file; without them, import is not measured.
     """
     # First, while the process is small: it reports resident memory.
-    yield from reads.growth(folder, sizes.small, sizes.large, filled)
+    counts = (sizes.small, sizes.accounts, sizes.large)
+    yield from reads.growth(folder, counts, filled)
     yield from sender_recoveries()
     yield from _import(chain, folder)
     yield from _on_one_store(folder / "store", sizes, filled)

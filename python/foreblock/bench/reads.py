@@ -1,7 +1,7 @@
 """The cost of reading an account: hot, through deltas, and as the state grows."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,44 +61,38 @@ def _append(store: Store, changed: list[bytes]) -> None:
 
 
 def growth(
-    folder: Path, small: int, large: int, progress: Callable[[int], None]
+    folder: Path, counts: Sequence[int], progress: Callable[[int], None]
 ) -> Iterator[Figure | str]:
-    """The cost of a read in a small and in a large state, and resident memory.
+    """The cost of a read in states of these sizes, the smallest first, and resident memory.
 
-    As many distinct accounts are read from both, so that what differs is the tree and its
+    As many distinct accounts are read from each, so that what differs is the tree and its
     pages, not how often an account is read again. The aim is held against a read as a
     request does it; the bare read shows what the larger tree costs in caches.
     """
-    bare, requested, remarks = [], [], []
-    for name, count in (("small", small), ("large", large)):
-        with fill.store(folder / name, count, progress) as store:
-            wanted = _shuffled(_sample(count, small))
+    bare, requested, remarks = list[Figure](), list[Figure](), []
+    for count in counts:
+        with fill.store(folder / f"{count}", count, progress) as store:
+            wanted = _shuffled(_sample(count, counts[0]))
             with store.view() as view:
-                bare.append(
-                    Figure(
-                        f"bare reads at {count:,} accounts", "/s", _read_all(view.state(0), wanted)
-                    )
-                )
-            requested.append(
-                Figure(
-                    f"reads with views at {count:,} accounts", "/s", _read_with_views(store, wanted)
-                )
-            )
+                rates = _read_all(view.state(0), wanted)
+            bare.append(Figure(f"bare reads at {count:,} accounts", "/s", rates))
+            rates = _read_with_views(store, wanted)
+            requested.append(Figure(f"reads with views at {count:,} accounts", "/s", rates))
             remarks.append(
                 f"{count:,} accounts: {store.used_bytes / 2**20:,.0f} MiB of the file used, "
                 f"{resident_mib():,.0f} MiB resident, {anonymous_mib():,.0f} of them not the file's"
             )
-    yield bare[0]
-    yield replace(bare[1], remarks=(_dearer(*bare),))
-    yield requested[0]
-    met = requested[0].median < 2 * requested[1].median
-    yield replace(
-        requested[1],
-        aim="below 2 times the cost at the small size",
-        met=met,
-        remarks=(_dearer(*requested),),
-    )
+    yield from _beside_first(bare)
+    *others, largest = _beside_first(requested)
+    yield from others
+    met = requested[0].median < 2 * largest.median
+    yield replace(largest, aim="below 2 times the cost at the small size", met=met)
     yield from remarks
+
+
+def _beside_first(figures: list[Figure]) -> list[Figure]:
+    first, *others = figures
+    return [first, *(replace(each, remarks=(_dearer(first, each),)) for each in others)]
 
 
 def _sample(count: int, distinct: int) -> list[bytes]:
