@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from foreblock.clock import SystemClock
 from foreblock.errors import BadSetting, EndpointError, NoSuchBlock, NoUpstream, RefusedAnswer
@@ -21,14 +22,14 @@ from foreblock.fork.cache import ForkFile
 from foreblock.fork.chain_rules import config_of_fork
 from foreblock.fork.fork_upstream import ForkUpstream, open_upstreams
 from foreblock.fork.upstream_thread import UpstreamThread
-from foreblock.fork.wanted_keys import needed_at_start
+from foreblock.fork.wanted_keys import named_in, needed_at_start
 from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.transaction_rules import DEPOSIT
 from foreblock.ledger.storage.open_store import profile_in
 from foreblock.ledger.storage.state_keys import StateKeys
-from foreblock.primitives import format_data
-from foreblock.settings import ChainSettings, ForkPoint, ForkSettings
-from foreblock.types import Header, decode_transactions
+from foreblock.primitives import format_data, parse_hash
+from foreblock.settings import ChainSettings, ForkPoint, ForkSettings, ReplayedBlock
+from foreblock.types import Header, decode_header, decode_transactions, keccak256
 from foreblock.upstream.block_fetcher import BlockFetcher
 from foreblock.upstream.budget import Purpose
 
@@ -58,14 +59,17 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         try:
             async with asyncio.timeout(settings.timeout):
                 chain_id = await _chain_id(settings, upstreams)
-                header = await _header(settings.block_number, upstreams)
+                replayed = await _replayed(settings, upstreams)
+                header = await _header(settings.block_number, replayed, upstreams)
         except TimeoutError:
             shown = ", ".join(each.shown for each in upstreams)
             raise NoUpstream(f"{shown}: nothing in {settings.timeout:g} s", 1) from None
         config = config_of_fork(chain, chain_id, chain.chain_id if keeps_id else chain_id, header)
         wanted = needed_at_start(chain, config, header)
+        if replayed is not None:
+            wanted = wanted.also(named_in(replayed))
         values, proven = await _values(settings, chain_id, header, upstreams, wanted)
-        attributes = await _attributes(config, header, upstreams)
+        attributes = await _attributes(config, header, replayed, upstreams)
         abilities = [each.capabilities for each in upstreams]
     finally:
         for each in upstreams:
@@ -77,11 +81,12 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
         proven=proven,
         attributes=attributes,
         values=values,
+        replayed=replayed,
         abilities=tuple(b"" if each is None else msgspec.json.encode(each) for each in abilities),
     )
     file = ForkFile.of(settings, chain_id, header, proven=proven)
     if file.point() is None:
-        file.put_point(point)
+        file.put_point(structs.replace(point, replayed=None))
     return point
 
 
@@ -113,9 +118,34 @@ async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -
     return chain_id
 
 
-async def _header(name: str, upstreams: Sequence[ForkUpstream]) -> Header:
-    """The header of the block to fork at."""
+async def _replayed(
+    settings: ForkSettings, upstreams: Sequence[ForkUpstream]
+) -> ReplayedBlock | None:
+    """The block of the transaction of the settings, up to it; None if they name none."""
+    name = settings.transaction_hash
+    if not name:
+        return None
+    if settings.block_number != "latest":
+        raise BadSetting("fork_transaction_hash", "it names a block, and so does fork_block_number")
+    if not _HASH.fullmatch(name):
+        raise BadSetting("fork_transaction_hash", f"expected a hash, found {name!r}")
+    wanted, blocks = parse_hash(name), BlockFetcher(upstreams, Purpose.FLASHBLOCK)
+    try:
+        block = await blocks.block_of(wanted)
+    except NoSuchBlock:
+        why = f"{blocks.shown} has no block with transaction {name}"
+        raise BadSetting("fork_transaction_hash", why) from None
+    hashes = [keccak256(each) for each in block.transactions]
+    return ReplayedBlock(block.header.encode(), block.transactions[: hashes.index(wanted) + 1])
+
+
+async def _header(
+    name: str, replayed: ReplayedBlock | None, upstreams: Sequence[ForkUpstream]
+) -> Header:
+    """The header of the block to fork at: the parent of a replayed one."""
     blocks = BlockFetcher(upstreams, Purpose.FLASHBLOCK)
+    if replayed is not None:
+        return await blocks.header(format_data(decode_header(replayed.header).parent_hash))
     if name not in TAGS and not any(form.fullmatch(name) for form in (_HASH, _NUMBER, _BELOW)):
         why = f"expected {', '.join(TAGS)}, a number or a hash, found {name!r}"
         raise BadSetting("fork_block_number", why)
@@ -134,13 +164,21 @@ async def _header(name: str, upstreams: Sequence[ForkUpstream]) -> Header:
         raise BadSetting("fork_block_number", why) from None
 
 
-async def _attributes(config: bytes, header: Header, upstreams: Sequence[ForkUpstream]) -> bytes:
-    """The attributes of L1 at the block of an OP chain; empty if it has none."""
+async def _attributes(
+    config: bytes,
+    header: Header,
+    replayed: ReplayedBlock | None,
+    upstreams: Sequence[ForkUpstream],
+) -> bytes:
+    """The attributes of L1 at the last block of an OP chain; empty if it has none."""
     rules = profile_in(config).rules(header.number, header.timestamp, merged=True)
     if rules.optimism is None:
         return b""
-    block = await BlockFetcher(upstreams, Purpose.FLASHBLOCK).block(header.hash)
-    raws = block.transactions[:1]
+    if replayed is None:
+        block = await BlockFetcher(upstreams, Purpose.FLASHBLOCK).block(header.hash)
+        raws = block.transactions[:1]
+    else:
+        raws = replayed.transactions[:1]
     found = decode_transactions(raws) if raws and raws[0][0] == DEPOSIT else []
     return found[0].input if found and found[0].to == L1_BLOCK else b""
 

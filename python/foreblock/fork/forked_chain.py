@@ -38,10 +38,11 @@ from foreblock.ledger.storage.store_watch import SeenCommit
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.predeploys import predeploys
+from foreblock.sequencer.rewriter import BlockToReplay
 from foreblock.settings import ChainSettings, ForkPoint
 from foreblock.settings.networks import Network
 from foreblock.sources.network_store import open_followed_store
-from foreblock.types import Account, MissingKeys, Transaction, decode_header
+from foreblock.types import Account, MissingKeys, Transaction, decode_header, decode_transactions
 
 POINT_FILE: Final = "fork.json"  # in the directory of the store
 PORTION: Final = 256  # frames of the cache that are stored together
@@ -73,6 +74,15 @@ class Fork:
             round(self.settings.retry_backoff * 1_000),
             self._point.attributes,
         )
+
+    @property
+    def first_block(self) -> BlockToReplay | None:
+        """The block of the other chain that is executed first; None without one."""
+        replayed = self._point.replayed
+        if replayed is None:
+            return None
+        header = decode_header(replayed.header)
+        return BlockToReplay(header, decode_transactions(replayed.transactions))
 
     def open_store(self, seen: SeenCommit | None) -> Store:
         """The store of the network; an empty one begins at the fork block."""
@@ -115,7 +125,9 @@ class Fork:
         if self.settings.state:
             raise BadSetting("fork_state", "a recording has one block")
         urls = (url,) if url else self.settings.url
-        forking = dataclasses.replace(self.settings, url=urls, block_number=block, record="")
+        forking = dataclasses.replace(
+            self.settings, url=urls, block_number=block, transaction_hash="", record=""
+        )
         local_id = json.loads(self._point.config)["chainId"]
         chain = dataclasses.replace(self._chain, forking=forking, chain_id=local_id)
         point = choose_fork(chain, keeps_id=True)

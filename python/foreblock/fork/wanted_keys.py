@@ -17,8 +17,8 @@ from foreblock.ledger.storage.open_store import profile_in
 from foreblock.ledger.storage.state_keys import StateKeys
 from foreblock.primitives import ZERO_ADDRESS
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.settings import ChainSettings
-from foreblock.types import Header
+from foreblock.settings import ChainSettings, ReplayedBlock
+from foreblock.types import Header, decode_header, decode_transactions
 
 AHEAD: Final = 128  # slots of a system contract's ring that are fetched together
 
@@ -41,6 +41,15 @@ def needed_at_start(chain: ChainSettings, config: bytes, header: Header) -> Stat
     if rules.ethereum >= EthereumFork.PRAGUE:
         slots[HISTORY_STORAGE] = slots_around(header.number % HISTORY_WINDOW)
     return StateKeys(frozenset(accounts | slots.keys()), slots, codes_of=frozenset(slots))
+
+
+def named_in(replayed: ReplayedBlock) -> StateKeys:
+    """The accounts that the transactions of a block name, with their code."""
+    transactions = decode_transactions(replayed.transactions)
+    beneficiary = decode_header(replayed.header).beneficiary
+    named = frozenset((beneficiary, *(each.sender for each in transactions)))
+    called = frozenset(each.to for each in transactions if each.to)
+    return StateKeys(named | called, codes_of=called)
 
 
 def likely_with(needed: StateKeys) -> StateKeys:

@@ -76,6 +76,7 @@ class Mining:
         self._stated: dict[int, tuple[bytes, int]] = {}
         with writer.store.view() as view:
             found = dev_rows.read_dev_state(view)
+        self.is_new: Final = found is None
         self.state = structs.replace(
             found or first, shows_sealed=first.shows_sealed, fork=first.fork
         )

@@ -11,7 +11,7 @@ a restart. Payload ids never repeat.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock.errors import InvalidTransaction, RefusedCommand
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -21,6 +21,7 @@ from foreblock.ledger.building.chain_rewriting import (
     Snapshots,
     take_back,
 )
+from foreblock.ledger.building.closed_index import base_of
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.dev_rows import ChainSnapshot, merged
@@ -30,15 +31,29 @@ from foreblock.sequencer.load import Load
 from foreblock.types import Flashblock, Header, StateEdit, Transaction, decode_transactions
 
 
+class BlockToReplay(NamedTuple):
+    """The first block of a fork: that of the other chain, and its transactions up to one."""
+
+    header: Header
+    transactions: Sequence[Transaction]
+
+
 class Rewriter:
     """Rewrites one chain."""
 
-    def __init__(self, builder: BlockBuilder, changes: BlockChanges, load: Load | None) -> None:
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        changes: BlockChanges,
+        load: Load | None,
+        first_block: BlockToReplay | None = None,
+    ) -> None:
         self._builder: Final = builder
         self._changes: Final = changes
         self._mining: Final = builder.mining
         self._writer: Final = builder.writer
         self._load: Final = load
+        self._first_block: Final = first_block
         self.snapshots: Final = Snapshots(builder.writer)
 
     # --- As faults do ------------------------------------------------------------------
@@ -88,13 +103,39 @@ class Rewriter:
         self._finish(self._replacing(fork), fork, waiting)
 
     def reset(self, instance: bytes) -> None:
-        """Restart the chain at its first block, as another instance, with an empty pool."""
+        """Restart the chain at its first block, as another instance, with an empty pool.
+
+        Raises `InvalidTransaction` if the first block of a fork cannot be executed.
+        """
         self._mining.restore_first()
         self._restore_faults()
         self._mining.change(instance=instance)
         self.snapshots.forget_from(0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin the chain in one commit: on a fork, with its first block."""
         first = self._writer.first
-        self._finish(self._replacing(first), first, [])
+        run = self._replacing(first)
+        if self._first_block is not None:
+            self._replay(run, self._first_block)
+        self._finish(run, first, [])
+
+    def _replay(self, run: BlockRun, replayed: BlockToReplay) -> None:
+        """Add the block to a run. Raises `InvalidTransaction` with its index, `EndpointError`."""
+        try:
+            base = base_of(replayed.header)
+            block = run.begin(base, self._mining.another_id(base))
+            for index, each in enumerate(replayed.transactions):
+                try:
+                    block.run([each])
+                except InvalidTransaction as invalid:
+                    raise InvalidTransaction(index, invalid.why) from None
+            run.close_index()
+            run.seal()
+        except BaseException:
+            run.close()
+            raise
 
     def reorganize(
         self, depth: int, placed: Mapping[int, list[Transaction]], *, put_back: bool

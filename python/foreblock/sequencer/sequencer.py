@@ -43,7 +43,7 @@ from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mining import MILLISECOND_NS, REFRESH_NS, Mining
 from foreblock.sequencer.pool_snapshot import PoolReader
-from foreblock.sequencer.rewriter import Rewriter
+from foreblock.sequencer.rewriter import BlockToReplay, Rewriter
 from foreblock.sequencer.transaction_pool import outbids
 from foreblock.settings import ChainSettings
 from foreblock.types import Transaction
@@ -78,21 +78,25 @@ class Sequencer:
         state: DevState,
         sink: FeedSink,
         load: Load | None = None,
+        first_block: BlockToReplay | None = None,
     ) -> None:
         """Continue with the block that is open, or begin one; the first `tick` commits it.
 
-        `state` is that of a chain that has none yet.
+        `state` is that of a chain that has none yet, and a fork has a `first_block` then. Raises
+        `InvalidTransaction` or `EndpointError` if that cannot be executed.
         """
         self.mining: Final = Mining(writer, clock, chain, state)
         self.faults: Final = ChainFaults(self.mining.state.faults, chain.seed, sink.set_faults)
         self.builder: Final = BlockBuilder(writer, clock, self.mining, sink, self.faults)
         self.changes: Final = BlockChanges(self.builder)
-        self.rewriter: Final = Rewriter(self.builder, self.changes, load)
+        self.rewriter: Final = Rewriter(self.builder, self.changes, load, first_block)
         self._writer: Final = writer
         self._clock: Final = clock
         self._load: Final = load
         self._refreshed_at_ns = 0
         self._followed_to = 0  # the block in progress when nothing was behind
+        if first_block is not None and self.mining.is_new:
+            self.rewriter.begin()
         # Executes commands about the fork that the chain began as.
         self.change_fork: Callable[[ResetFork | SetForkUrl], None] = _refuse
 

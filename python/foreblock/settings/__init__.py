@@ -19,7 +19,7 @@ from foreblock.settings.chain_settings import (
     ServeSettings,
     SourceSettings,
 )
-from foreblock.settings.fork_settings import ForkPoint, ForkSettings
+from foreblock.settings.fork_settings import ForkPoint, ForkSettings, ReplayedBlock
 from foreblock.settings.service_settings import (
     SECTIONS,
     Access,
@@ -34,7 +34,7 @@ from foreblock.settings.service_settings import (
 __all__ = [
     "LARGEST_BALANCE", "LARGEST_NUMBER", "MOST_LOAD", "SECTIONS", "Access", "ChainSettings",
     "DevSettings", "Dialect", "EverySetting", "FeedLimits", "FollowSettings", "FollowingSettings",
-    "ForkPoint", "ForkSettings",
-    "KeepSettings", "ReplicationSettings", "ServeSettings", "ServerLimits", "Settings",
-    "SourceSettings", "StoreResources", "WebSocketLimits",
+    "ForkPoint", "ForkSettings", "KeepSettings", "ReplayedBlock", "ReplicationSettings",
+    "ServeSettings", "ServerLimits", "Settings", "SourceSettings", "StoreResources",
+    "WebSocketLimits",
 ]  # fmt: skip

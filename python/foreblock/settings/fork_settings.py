@@ -20,6 +20,11 @@ class ForkSettings:
         "block to fork at: a number, a hash, latest, safe or finalized; -N: N below latest",
         "BLOCK",
     )
+    transaction_hash: str = setting(
+        "",
+        "transaction to fork after: its block is the first local one, and ends with it",
+        "HASH",
+    )
     chain_id: int = setting(
         0, "chain id that the endpoints must have; 0: any that all of them share", "ID"
     )
@@ -56,6 +61,13 @@ class ForkSettings:
         return bool(self.url or self.state)
 
 
+class ReplayedBlock(Struct, frozen=True):
+    """The beginning of a block of another chain, which a fork executes as its first block."""
+
+    header: bytes  # of the whole block
+    transactions: tuple[bytes, ...]
+
+
 class ForkPoint(Struct, frozen=True, kw_only=True):
     """The block of another chain on which a network begins."""
 
@@ -65,4 +77,5 @@ class ForkPoint(Struct, frozen=True, kw_only=True):
     proven: bool  # its state is used only with proofs
     attributes: bytes = b""  # of L1, as its first transaction has them on an OP chain
     values: bytes  # packed: what every local block needs, and the development accounts
+    replayed: ReplayedBlock | None = None
     abilities: tuple[bytes, ...] = ()  # of the endpoints, in their order, if they were probed

@@ -26,6 +26,7 @@ from foreblock.errors import (
     BadSetting,
     DifferentGenesis,
     EndpointError,
+    InvalidTransaction,
     PoolRefusal,
     RefusedCommand,
 )
@@ -57,6 +58,7 @@ from foreblock.sequencer.faults.plan import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_snapshot import PoolReader
+from foreblock.sequencer.rewriter import BlockToReplay
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import NO_FORK, Sequencer
 from foreblock.settings import ChainSettings
@@ -114,6 +116,10 @@ class ForkedBase(StateFinder, Protocol):
     @property
     def origin(self) -> ForkOrigin:
         """Where its state comes from."""
+
+    @property
+    def first_block(self) -> BlockToReplay | None:
+        """The block of the other chain that is executed first; None without one."""
 
     def answer(self, request: BusRequest) -> None:
         """Reply to a worker that misses state, some time later."""
@@ -191,9 +197,15 @@ class DevChainSource:
             finder=fork,
         )
         load = _load(chain, self._writer.profile.chain_id)
-        self._sequencer = Sequencer(
-            self._writer, self._clock, chain, self._first_state(fork), self._sink, load
-        )
+        first_block = None if fork is None else fork.first_block
+        first_state = self._first_state(fork)
+        try:
+            self._sequencer = Sequencer(
+                self._writer, self._clock, chain, first_state, self._sink, load, first_block
+            )
+        except InvalidTransaction as invalid:
+            why = f"transaction {invalid.index} of its block cannot be executed: {invalid.why}"
+            raise BadSetting("fork_transaction_hash", why) from None
         self._sequencer.change_fork = self._change_fork
 
     def _first_state(self, fork: ForkedBase | None) -> DevState:
@@ -562,7 +574,10 @@ def _first_state(
 ) -> DevState:
     """The state of a chain that begins; the time of a fork continues from its block."""
     now = clock.wall_ns() // SECOND_NS
-    began = chain.timestamp or (0 if fork is None else fork.header.timestamp)
+    began = chain.timestamp
+    if not began and fork is not None:
+        first = fork.first_block
+        began = (fork.header if first is None else first.header).timestamp
     return DevState(
         instance=secrets.token_bytes(32),
         mining="automine" if chain.mining == "mixed" else chain.mining,

@@ -22,8 +22,8 @@ from foreblock.errors import (
     Unreachable,
 )
 from foreblock.lru_cache import LruCache
-from foreblock.primitives import format_data, format_quantity, parse_data
-from foreblock.types import Block, Header, Withdrawal, decode_block, transactions_root
+from foreblock.primitives import format_data, format_quantity, parse_data, parse_hash
+from foreblock.types import Block, Header, Withdrawal, decode_block, keccak256, transactions_root
 from foreblock.upstream.block_json import UnclesMissing, rebuild_block, rebuild_header
 from foreblock.upstream.budget import Purpose, Urgency
 from foreblock.upstream.endpoint import Upstream
@@ -58,6 +58,12 @@ class CanonicalHeads(NamedTuple):
     latest: CanonicalHead
     safe: CanonicalHead | None
     finalized: CanonicalHead | None
+
+
+class _WithBlockHash(Struct, rename="camel"):
+    """A transaction as JSON; it has no block while it waits."""
+
+    block_hash: str | None = None
 
 
 class _Witness(Struct):
@@ -132,6 +138,14 @@ class BlockFetcher:
             return self._newest
         name = format_quantity(number)
         return await self._read_block("eth_getBlockByNumber", [name, True], number=number)
+
+    async def block_of(self, transaction: bytes) -> Block:
+        """The block of the transaction with this hash. Raises `EndpointError`."""
+        name = format_data(transaction)
+        block = await self.block(await self._read("eth_getTransactionByHash", [name], _block_hash))
+        if transaction not in map(keccak256, block.transactions):
+            raise Unreachable(self.shown, f"block {format_data(block.hash)} does not have {name}")
+        return block
 
     async def _read_block(
         self,
@@ -358,6 +372,17 @@ def _header(result: Raw, name: str) -> Header:
     if len(name) == 66 and format_data(header.hash) != name.lower():
         raise refuse(RefusalKind.WRONG_BLOCK, f"{format_data(header.hash)} for {name}")
     return header
+
+
+def _block_hash(result: Raw) -> bytes:
+    """The hash of the block of a transaction."""
+    try:
+        found = msgspec.json.decode(result, type=_WithBlockHash | None)
+        if found is None or found.block_hash is None:
+            raise refuse(RefusalKind.NULL, "there is no such transaction in a block")
+        return parse_hash(found.block_hash)
+    except (msgspec.MsgspecError, ValueError) as why:
+        raise refuse(RefusalKind.WRONG_SHAPE, f"a transaction: {why}") from why
 
 
 def _nodes(result: Raw) -> list[bytes]:

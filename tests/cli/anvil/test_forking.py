@@ -18,6 +18,7 @@ TOKEN = Path(__file__).parents[2] / "clients" / "token.json"
 BOB = "0x" + "b0" * 20
 NOBODY = "0x" + "cc" * 20
 FIRST = "0xf39Fd6e51aad88F6F4ce6aB8827279cfffB92266"
+SECOND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 # Blocks, receipts and logs have other members and hashes in anvil.
 COMPARED = ("status", "gasUsed", "to", "from", "contractAddress", "type")
 
@@ -107,6 +108,41 @@ def test_it_does_what_anvil_does(forkable: Forkable, workers: str) -> None:
     assert found[0] == found[1]
 
 
+def after_transaction(chain: Running, token: str, hashes: list[str]) -> list[object]:
+    """The state after a transaction of the fork, with which anvil runs those of the chain.
+
+    It has another sender: anvil does not mine one whose nonce those of the chain have.
+    """
+    sent = chain.ask("eth_sendTransaction", {"from": SECOND, "to": NOBODY, "value": "0x9"})
+    until(lambda: chain.ask("eth_getTransactionReceipt", sent), "it is sealed")
+    said: list[object] = []
+    for each in hashes:
+        receipt: Any = chain.ask("eth_getTransactionReceipt", each)
+        said.append(receipt and [receipt.get(name) for name in (*COMPARED, "blockNumber")])
+    for owner in (BOB, NOBODY, FIRST):
+        said.append(chain.ask("eth_call", {"to": token, "data": balance_of(owner)}, "latest"))
+        said.append(chain.ask("eth_getTransactionCount", owner, "latest"))
+    return said
+
+
+def test_after_a_transaction_it_has_the_state_of_anvil(forkable: Forkable) -> None:
+    chain = forkable.chain
+    chain.rpc("evm_setAutomine", False)
+    sent = [
+        chain.rpc("eth_sendTransaction", {"from": FIRST, "to": forkable.token, "data": data})
+        for data in (transfer(BOB, 1), transfer(NOBODY, 2), transfer(BOB, 4))
+    ]
+    chain.rpc("evm_mine")
+    chain.rpc("evm_setAutomine", True)
+    options = forkable.options("--fork-transaction-hash", sent[1])
+    found = []
+    for command in (like_anvil(*options), anvil(*options)):
+        with running(command) as fork:
+            found.append(after_transaction(fork, forkable.token, sent))
+    assert found[0] == found[1]
+    assert [each is None for each in found[0][:3]] == [False, False, True]
+
+
 def test_it_shows_its_block_and_its_trust(forkable: Forkable) -> None:
     latest = forkable.chain.block()
     with running(like_anvil(*forkable.options())) as chain:
@@ -132,6 +168,8 @@ def ended(*options: str) -> str:
 
 def test_a_start_without_its_block_ends_in_one_line(forkable: Forkable) -> None:
     url = forkable.relay.url
+    unknown = ("--fork-transaction-hash", "0x" + "77" * 32)
+    assert "no block with transaction 0x7777" in ended(*forkable.options(*unknown))
     assert "no block 99" in ended(*forkable.options("--fork-block-number", "99"))
     assert "http://127.0.0.1:1" in ended("--fork-url", "http://127.0.0.1:1", "--timeout", "5000")
     assert "only a part" in ended("--fork-url", url, "--dump-state", "state.json")

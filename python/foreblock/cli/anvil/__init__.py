@@ -74,6 +74,7 @@ EXCLUDING: Final = (
     ("state", "dump_state"),
     ("init", "load_state"),
     ("init", "state"),
+    ("fork_block_number", "fork_transaction_hash"),
     ("code_size_limit", "disable_code_size_limit"),
     ("gas_limit", "disable_block_gas_limit"),
 )

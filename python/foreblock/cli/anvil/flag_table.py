@@ -286,8 +286,6 @@ TAKEN: Final = (
 
 # --- Ignored and refused -------------------------------------------------------------------
 
-NO_TRANSACTION_FORK: Final = "forking within a block is not supported yet"
-
 
 def _flag(section: str, why: str, *names: str, **more: Any) -> AnvilFlag:  # noqa: ANN401
     """A row, with further fields by name."""
@@ -346,6 +344,13 @@ FORKS: Final = (
         FORKING,
         "BLOCK",
         _as("fork_block_number"),
+    ),
+    AnvilFlag(
+        ("--fork-transaction-hash",),
+        "Transaction to fork after; the first block has it and those before it in its block.",
+        FORKING,
+        "HASH",
+        _as("fork_transaction_hash"),
     ),
     AnvilFlag(
         ("--fork-chain-id",),
@@ -407,7 +412,6 @@ FORKS: Final = (
 
 
 NOT_TO_BE_HAD: Final = (
-    _refused(NO_TRANSACTION_FORK, "--fork-transaction-hash", metavar="HASH"),
     _refused(
         "IPC is not supported; HTTP and WebSocket share one address",
         "--ipc",
