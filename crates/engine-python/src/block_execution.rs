@@ -116,6 +116,28 @@ impl BlockExecution {
         .map_err(to_python)
     }
 
+    #[pyo3(
+        signature = (
+            transactions, receipts, *, gas_before, da_footprint = Arg(0), blobs = Arg(0)
+        ),
+        text_signature = "($self, transactions, receipts, *, gas_before, da_footprint=0, blobs=0)"
+    )]
+    fn adopt(
+        &self,
+        py: Python<'_>,
+        transactions: Vec<Py<Transaction>>,
+        receipts: Vec<PyBackedBytes>,
+        gas_before: Arg<u64>,
+        da_footprint: Arg<u64>,
+        blobs: Arg<u64>,
+    ) -> PyResult<()> {
+        py.detach(|| {
+            let all: Vec<_> = transactions.iter().map(|it| &it.get().0).collect();
+            self.execution().adopt(&all, &receipts, gas_before.0, da_footprint.0, blobs.0)
+        })
+        .map_err(to_python)
+    }
+
     #[getter]
     fn count(&self) -> u64 {
         self.execution().used().transactions

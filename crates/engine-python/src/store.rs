@@ -392,6 +392,18 @@ impl View {
         Ok(Changes(Arc::new(changes)))
     }
 
+    #[pyo3(signature = (number, since = None))]
+    fn changes_of_partial(
+        &self,
+        py: Python<'_>,
+        number: Arg<u64>,
+        since: Option<Arg<u64>>,
+    ) -> PyResult<Changes> {
+        let since = since.map(|earlier| earlier.0);
+        let changes = py.detach(|| self.view.changes_of_partial(number.0, since));
+        Ok(Changes(Arc::new(changes.map_err(to_python)?)))
+    }
+
     fn close(&self) {
         self.view.close();
     }

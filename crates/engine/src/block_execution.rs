@@ -184,6 +184,40 @@ impl BlockExecution {
         }
     }
 
+    /// Adds transactions that were executed elsewhere, whose changes the overlay has.
+    ///
+    /// `gas_before` is the gas that their receipts count before the first of them; here they count
+    /// the gas of this block. `da_footprint` and `blobs` are those of all of them.
+    ///
+    /// # Errors
+    ///
+    /// `Undecodable` for a receipt that is none, `InvalidArgument` if their number differs or one
+    /// uses less gas than those before it.
+    pub fn adopt(
+        &mut self,
+        transactions: &[&Transaction],
+        receipts: &[impl AsRef<[u8]>],
+        mut gas_before: u64,
+        da_footprint: u64,
+        blobs: u64,
+    ) -> Result<()> {
+        if transactions.len() != receipts.len() {
+            return Err(Error::invalid("each transaction has a receipt"));
+        }
+        let decoded: Result<Vec<_>> =
+            receipts.iter().map(|each| Receipt::decode(each.as_ref())).collect();
+        for (transaction, receipt) in transactions.iter().zip(decoded?) {
+            let gas = receipt.cumulative_gas_used.checked_sub(gas_before);
+            self.used.gas += gas.ok_or_else(|| Error::invalid("gas used in a block grows"))?;
+            gas_before = receipt.cumulative_gas_used;
+            let cumulative_gas_used = self.used.gas;
+            self.push(transaction, &Receipt { cumulative_gas_used, ..receipt })?;
+        }
+        self.used.da_footprint += da_footprint;
+        self.used.blobs += blobs;
+        Ok(())
+    }
+
     fn add(&mut self, transaction: &Transaction, executed: Executed) -> Result<()> {
         let is_deposit = executed.deposit_nonce.is_some();
         let outcome = ReceiptOutcome::Status(executed.outcome.is_success());
@@ -191,6 +225,10 @@ impl BlockExecution {
         self.used.da_footprint += executed.optimism.map_or(0, |fees| fees.da_footprint);
         let version = self.rules.deposit_receipt_version.filter(|_| is_deposit);
         let receipt = executed.receipt(transaction.fields().ty(), self.used.gas, outcome, version);
+        self.push(transaction, &receipt)
+    }
+
+    fn push(&mut self, transaction: &Transaction, receipt: &Receipt) -> Result<()> {
         let bloom = bloom(&receipt.logs);
         let mut encoded = Vec::with_capacity(300 + 200 * receipt.logs.len());
         receipt.encode_with_bloom(&bloom, &mut encoded);

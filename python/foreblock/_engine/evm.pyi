@@ -257,6 +257,22 @@ class BlockExecution:
         transactions: none is added, and nothing is changed.
         """
 
+    def adopt(
+        self,
+        transactions: Sequence[Transaction],
+        receipts: Sequence[bytes],
+        *,
+        gas_before: int,
+        da_footprint: int = 0,
+        blobs: int = 0,
+    ) -> None:
+        """Add transactions that were executed elsewhere; the overlay has their changes.
+
+        `gas_before` is the gas that their receipts count before the first of them; here they count
+        the gas of this block. `da_footprint` and `blobs` are those of all of them. Raises
+        `Undecodable`, `InvalidArgument`.
+        """
+
     count: Final[int]  # of the transactions
     gas_used: Final[int]
     da_footprint: Final[int]

@@ -263,6 +263,12 @@ class View:
     def changes(self, block: int) -> Changes:
         """The changes of a sealed block, without codes; raises `UnknownBlock`, `PrunedState`."""
 
+    def changes_of_partial(self, number: int, since: int | None = None) -> Changes:
+        """The changes of a partial block since its start, or since an earlier one of its block.
+
+        They have no codes. Raises `UnknownPartial`, `DroppedPartial`, `PrunedState`.
+        """
+
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...

@@ -28,10 +28,10 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.chain_rewriting import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.resume_block import transactions_in
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, is_from_user, out_of_turn
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
 from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.partials import transactions_in
 from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import first_transactions
 from foreblock.sequencer.faults.feed import FeedSink, conflicting_flashblock

@@ -18,6 +18,7 @@ use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 use super::heads::Anchor;
 use super::nodes::StoredNodes;
 use super::open::Store;
+use super::record::Start;
 use super::state::State;
 use super::view::View;
 use crate::deadline::Watch;
@@ -143,6 +144,33 @@ impl View {
         let below = block.checked_sub(1).ok_or(Error::UnknownBlock(block))?;
         changes_of(self, &self.state(below)?, sealed.delta, &mut Watch::default())
     }
+
+    /// The changes of a partial block, as `changes`: since an earlier partial of its block, or since
+    /// the start of the block.
+    ///
+    /// # Errors
+    ///
+    /// `UnknownPartial`, `DroppedPartial`, `PrunedState`, or any error from reading the store.
+    pub fn changes_of_partial(&self, number: u64, since: Option<u64>) -> Result<Changes> {
+        self.state_of_partial(number)?;
+        let partial = self.partial(number)?.ok_or(Error::UnknownPartial(number))?;
+        let before = match (since, partial.start) {
+            (Some(earlier), _) | (None, Start::Partial(earlier)) => {
+                self.state_of_partial(earlier)?
+            }
+            (None, Start::Sealed(block)) => self.state(block)?,
+        };
+        let read = |delta| {
+            let deltas = self.lease.tables.deltas;
+            self.lease.read(|txn| delta::scan(deltas, txn, delta, &[], &[], usize::MAX))
+        };
+        let mut entries = read(number)?;
+        if let Some(earlier) = since {
+            let known: BTreeMap<_, _> = read(earlier)?.into_iter().collect();
+            entries.retain(|(key, value)| known.get(key) != Some(value));
+        }
+        changes_in(&before, &entries, &mut Watch::default())
+    }
 }
 
 /// The changes of a block relative to the state `before` it, from its delta. Code is omitted,
@@ -160,8 +188,17 @@ pub(super) fn changes_of(
     if entries.len() == limit {
         return Err(Error::DeadlineExceeded);
     }
+    changes_in(before, &entries, watch)
+}
+
+/// The changes that these entries of a delta make to the state `before` them.
+fn changes_in(
+    before: &State,
+    entries: &[(Vec<u8>, Vec<u8>)],
+    watch: &mut Watch,
+) -> Result<Changes> {
     let mut accounts: BTreeMap<Address, AccountChange> = BTreeMap::new();
-    for (key, value) in &entries {
+    for (key, value) in entries {
         watch.step(ENTRY_NS)?;
         match key[0] {
             ACCOUNT => {

@@ -37,11 +37,13 @@ from foreblock.ledger.building.closed_index import (
     header_of,
 )
 from foreblock.ledger.building.parent_state import NamedRoots, ParentState
+from foreblock.ledger.building.real_index import RealIndex, take_over
 from foreblock.ledger.rules.execution import deposit_receipt_version, environment, start_block
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
+from foreblock.ledger.storage.mirror_rows import StateKey
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
@@ -69,6 +71,7 @@ class _OpenIndex(Struct):
 
     before: Position = field(default_factory=Position)
     edits: list[StateEdit] = field(default_factory=list)
+    mirrors: bytes | None = None  # the end of the real transactions that it has
 
 
 class BlockInProgress:
@@ -223,7 +226,8 @@ class BlockInProgress:
     @property
     def is_empty_index(self) -> bool:
         """True if nothing happened since the last index."""
-        return self.index > 0 and self.open_count == 0 and not self._open.edits
+        has_happened = self.open_count or self._open.edits or self._open.mirrors is not None
+        return self.index > 0 and not has_happened
 
     def run(
         self,
@@ -296,6 +300,22 @@ class BlockInProgress:
             )
         self._open.edits.append(edit)
 
+    def take_over(self, real: RealIndex, is_local: Callable[[StateKey], bool]) -> None:
+        """Add transactions of the real chain with their effects, but for keys that are local.
+
+        Nothing else is in the index that is open, and all that they changed is known.
+        """
+        self.reopen()
+        take_over(self._overlay, real.accounts, is_local)
+        self._execution.adopt(
+            real.transactions,
+            real.receipts,
+            gas_before=real.gas_before,
+            da_footprint=real.da_footprint,
+            blobs=real.blobs,
+        )
+        self._open.mirrors = real.end
+
     def account(self, address: bytes) -> Account | None:
         """An account after the last transaction that ran."""
         return self._found(lambda: self._overlay.account(address))
@@ -362,6 +382,7 @@ class BlockInProgress:
             previous=self._previous(),
             before_end=None if self._end is None else self._end.row,
             edits=tuple(closed.edits),
+            mirrors=closed.mirrors,
         )
         self.index += 1
         self._open = _OpenIndex(self._position())

@@ -32,6 +32,7 @@ from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows as layout
 from foreblock.ledger.storage.dev_rows import encode_edits
+from foreblock.ledger.storage.mirror_rows import real_index_key
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, Diff, Flashblock, FlashblockId, StateEdit
@@ -108,6 +109,7 @@ class ClosedIndex(Struct, frozen=True):
     previous: FlashblockId | None
     before_end: bytes | None = None  # a row of `BlockEnd`
     edits: tuple[StateEdit, ...] = ()
+    mirrors: bytes | None = None  # on a mirror, the end of the real transactions (`mirror_rows`)
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -133,6 +135,8 @@ class ClosedIndex(Struct, frozen=True):
             rows.append((layout.before_end_key(block, partial), self.before_end))
         if self.edits:
             rows.append((layout.edits_key(block, partial), encode_edits(self.edits)))
+        if self.mirrors is not None:
+            rows.append((real_index_key(block, partial), self.mirrors))
         return rows
 
     def flashblock(self) -> Flashblock:

@@ -4,16 +4,12 @@ Nothing is executed again: its state is that of its last partial, and the rest i
 rows. So it continues with the same payload id to the same hashes.
 """
 
-from collections.abc import Iterable
-
 from foreblock._engine import (
     Header,
     Partial,
     Store,
     StoredBlock,
-    Transaction,
     View,
-    decode_transactions,
 )
 from foreblock.ledger.building.block_in_progress import BlockInProgress, StoredIndices
 from foreblock.ledger.building.parent_state import (
@@ -80,17 +76,6 @@ def _read_block(
         finder=finder,
     )
     return BlockInProgress.resume(parent_state, stored)
-
-
-def transactions_in(view: View, block: int, partials: Iterable[int]) -> list[Transaction]:
-    """The transactions that these partials of a block have brought, in order."""
-    raws: list[bytes] = []
-    senders: list[bytes] = []
-    for each in partials:
-        raws += decode_items(read_row(view, partial_rows.transactions_key(block, each), block))
-        row = read_row(view, partial_rows.senders_key(block, each), block)
-        senders += partial_rows.split_senders(row)
-    return decode_transactions(raws, senders=senders)
 
 
 def _parent(view: View, profile: ChainProfile, child: Partial) -> tuple[Header, Rules, bool]:

@@ -24,13 +24,14 @@ its last one is kept.
 """
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import View
+from foreblock._engine import Transaction, View, decode_transactions
 from foreblock.errors import DroppedPartial, UnknownPartial
-from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
@@ -41,8 +42,11 @@ from foreblock.ledger.storage.partial_rows import (
     partial_key,
     position_of_key,
     positions_prefix,
+    senders_key,
+    split_senders,
+    transactions_key,
 )
-from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
+from foreblock.ledger.storage.rows import block_index_key, decode_block_entry, decode_items
 
 _NOTE: Final = struct.Struct(">16sQ")
 _TAIL: Final = struct.Struct(">QQQ")
@@ -202,3 +206,14 @@ def sealed_number(view: View, block_hash: bytes) -> int | None:
             return number
     known = None if latest is None else view.state(latest[0]).index(block_index_key(block_hash))
     return None if known is None else decode_block_entry(known)
+
+
+def transactions_in(view: View, block: int, partials: Iterable[int]) -> list[Transaction]:
+    """The transactions that these partials of a block have brought, in order."""
+    raws: list[bytes] = []
+    senders: list[bytes] = []
+    for each in partials:
+        raws += decode_items(read_row(view, transactions_key(block, each), block))
+        row = read_row(view, senders_key(block, each), block)
+        senders += split_senders(row)
+    return decode_transactions(raws, senders=senders)

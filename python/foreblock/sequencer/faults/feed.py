@@ -14,7 +14,7 @@ from foreblock.clock import SECOND_NS, Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.resume_block import transactions_in
+from foreblock.ledger.storage.partials import transactions_in
 from foreblock.sequencer.attributes import stray_deposit
 from foreblock.sequencer.faults.plan import FaultKind, Faults
 from foreblock.types import Flashblock, Transaction
