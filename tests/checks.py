@@ -210,6 +210,11 @@ CHECKS: Final[dict[str, Check]] = {
         "everyday flows of 15 tools on dev chains and on anvil",
         lambda _: [Command(["make", "tools"])],
     ),
+    "mirror": Check(
+        "a mirror has the real state, loses no local transaction, and is soon where the chain is",
+        "200 transactions a second on the chain, 20 on the mirror, which is killed in the middle",
+        lambda amount: [program("measures/mirrors.py", "--minutes", amount.minutes)],
+    ),
     "dev-times": Check(
         "a dev chain is not slower than anvil",
         "the same requests on both, in turn; single commands may take twice as long",

@@ -104,15 +104,20 @@ BELOW = {
     # A dev chain on a block of another chain.
     "fork": (
         "bus chains clock errors follow methods primitives rpc scheduling sequencer settings"
-        " sources types upstream ledger/following ledger/genesis ledger/reading ledger/rules"
-        " ledger/storage"
+        " sources types upstream ledger/building ledger/following ledger/genesis ledger/reading"
+        " ledger/rules ledger/storage"
+    ),
+    # A dev chain on top of a followed one.
+    "mirror": (
+        "bus clock errors feed follow sequencer settings sources status types"
+        " ledger/building ledger/rules ledger/storage"
     ),
     "recording": (
         "chains errors feed follow primitives types upstream"
         " ledger/importing ledger/rules ledger/storage"
     ),
     "service": (
-        "bus clock errors feed follow fork methods metrics page replication rpc scheduling"
+        "bus clock errors feed follow fork methods metrics mirror page replication rpc scheduling"
         " secret_urls sequencer server settings snapshot sources starting status types upstream"
         " ledger/calls ledger/reading ledger/storage ledger/tracing"
     ),

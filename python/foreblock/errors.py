@@ -428,6 +428,13 @@ class CommandUnknown(ExecutionError):
     template = "the chain may have been changed"
 
 
+class TransactionDropped(ExecutionError):
+    """A local transaction of a mirror can run no more; the reason is stored."""
+
+    why: str
+    template = "the transaction was dropped: {why}"
+
+
 class SyncTimedOut(ExecutionError):
     """The pool has the transaction, but no block included it within the timeout."""
 

@@ -52,6 +52,7 @@ EXAMPLES = [
     errors.NonceUsedAboveLatest("nonce too low: next nonce 7, tx nonce 5"),
     errors.NoSequencerHere(),
     errors.SequencerUnavailable(),
+    errors.TransactionDropped("nonce too low"),
     errors.NonceTooLow(7, 5),
     errors.RejectedTransaction("nonce too low"),
     errors.SequencerUnavailable(),

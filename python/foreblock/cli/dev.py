@@ -140,7 +140,10 @@ def networks(
     check_interval(settings.chain)
     _check_replication(settings)
     with _folder(settings.service.data) as folder:
-        yield _networks(settings, folder, _fork(settings, folder / "main", keeps_id))
+        if settings.chain.mirror:
+            yield [_mirror(settings, folder)]
+        else:
+            yield _networks(settings, folder, _fork(settings, folder / "main", keeps_id))
 
 
 def run(
@@ -207,6 +210,18 @@ def _fork(settings: DevSettings, folder: Path, keeps_id: bool) -> ForkPoint | No
     from foreblock.cli.forks import chosen_fork  # noqa: PLC0415, others need none
 
     return chosen_fork(settings, folder, keeps_id=keeps_id)
+
+
+def _mirror(settings: DevSettings, folder: Path) -> launch.ServedNetwork:
+    """The network that mirrors another chain. Raises `ForeblockError`."""
+    from foreblock.cli.forks import chosen_mirror  # noqa: PLC0415, others need none
+
+    follow, chain = chosen_mirror(settings)
+    main = _network("main", 0, settings, folder, settings.service.listen, "")
+    assert main.network.dev is not None
+    profile = chain.profile
+    dev = replace(main.network.dev, chain_id=profile.chain_id, block_time=profile.block_time)
+    return main._replace(network=structs.replace(main.network, dev=dev, follow=follow))
 
 
 def _networks(
@@ -292,6 +307,10 @@ def _print_started(
             from foreblock.cli.forks import fork_line  # noqa: PLC0415, others need none
 
             click.echo(fork_line(chain, each.network.fork))
+        if each.network.follow is not None:
+            from foreblock.cli.forks import mirror_line  # noqa: PLC0415, others need none
+
+            click.echo(mirror_line(each.network.follow))
         _print_table(_urls(settings.service, address.split(", "), feed))
     click.echo("WebSocket: the same addresses, with ws://")
     if settings.service.page:
@@ -300,9 +319,10 @@ def _print_started(
     if started.metrics:
         click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo()
-    click.echo(
-        f"a block every {chain.block_time:g} s, a flashblock every {chain.interval * 1e3:g} ms"
-    )
+    if not chain.mirror:
+        click.echo(
+            f"a block every {chain.block_time:g} s, a flashblock every {chain.interval * 1e3:g} ms"
+        )
     if chain.load:
         from foreblock.sequencer.load import first_of_load  # noqa: PLC0415, it loads much
 

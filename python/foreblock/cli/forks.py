@@ -1,19 +1,26 @@
-"""`foreblock forks`: the fetched state of forks on disk. Also the fork of `foreblock dev`."""
+"""`foreblock forks`: the fetched state of forks on disk.
+
+Also the fork or the mirror of `foreblock dev`.
+"""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
 
+from foreblock.chains.chain_file import FollowedChain, find_chain, followed_chain, is_file
 from foreblock.cli.asking import date
 from foreblock.cli.verb import argument, failing_in_one_line, json_option, option, size, verb
 from foreblock.errors import BadSetting
 from foreblock.fork.cache import CachedFork, cached_forks, folder_of
 from foreblock.secret_urls import redact_urls
-from foreblock.settings import ChainSettings, DevSettings, ForkPoint
+from foreblock.settings import ChainSettings, DevSettings, FollowSettings, ForkPoint, ForkSettings
+from foreblock.settings.networks import check_followed
 from foreblock.types import decode_header
 
+UNLIMITED: Final = 1e9
 DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
 
 
@@ -84,6 +91,74 @@ def chosen_fork(settings: DevSettings, folder: Path, *, keeps_id: bool) -> ForkP
     from foreblock.fork.forked_chain import fork_of  # noqa: PLC0415, it loads much
 
     return fork_of(settings.chain, folder, keeps_id=keeps_id)
+
+
+def chosen_mirror(settings: DevSettings) -> tuple[FollowSettings, FollowedChain]:
+    """The chain that the main network mirrors, and how it is followed.
+
+    Raises `ForeblockError`.
+    """
+    _check_mirror(settings)
+    chain, forking = settings.chain, settings.chain.forking
+    name, upstream = chain.mirror, forking.url
+    if name.startswith(("http://", "https://")):
+        upstream = (name, *upstream)
+        name = _known_name(replace(forking, url=upstream))
+    elif is_file(name):
+        name = str(Path(name).absolute())
+    elif not upstream:
+        endpoints = find_chain(name).endpoints
+        upstream = () if endpoints is None else (endpoints.rpc,)
+    if not upstream:
+        raise BadSetting("fork_url", f"an endpoint of {chain.mirror} is needed")
+    follow = FollowSettings(
+        chain=name,
+        upstream=upstream,
+        feed=chain.mirror_feed,
+        trust="trusted" if forking.proofs == "off" else "proven",
+        trust_fallback=forking.proofs == "auto",
+        upstream_units=forking.units if forking.rate_limit else UNLIMITED,
+        beyond="pass",
+    )
+    check_followed(follow)
+    found = followed_chain(name)
+    if found.profile.optimism is None:
+        raise BadSetting("mirror", f"{found.title} is not an OP chain")
+    return follow, found
+
+
+def _check_mirror(settings: DevSettings) -> None:
+    """Refuse settings that contradict a mirror. Raises `BadSetting`."""
+    chain, forking = settings.chain, settings.chain.forking
+    for name in ("genesis", "alloc", "faults", "base_time", "one_process"):
+        if getattr(chain, name):
+            raise BadSetting(name, "a mirror has the blocks of another chain: mirror is set")
+    for name in ("header", "record", "state", "transaction_hash"):
+        if getattr(forking, name):
+            raise BadSetting(f"fork_{name}", "it is for a fork of one block: mirror is set")
+    if forking.block_number != ForkSettings().block_number:
+        raise BadSetting("fork_block_number", "a mirror begins at the latest block: mirror is set")
+    if settings.replication.log or settings.service.view == "sealed":
+        name = "log" if settings.replication.log else "view"
+        raise BadSetting(name, "a mirror has no log, and shows pending blocks: mirror is set")
+
+
+def _known_name(forking: ForkSettings) -> str:
+    """The name of the chain of an endpoint. Raises `ForeblockError`."""
+    from foreblock.fork.chain_rules import known_chain  # noqa: PLC0415, it loads much
+    from foreblock.fork.choosing import chain_id_of  # noqa: PLC0415
+
+    chain_id = chain_id_of(forking)
+    facts = known_chain(chain_id)
+    if facts is None:
+        why = f"chain {chain_id} is not in `foreblock chains`: name a chain file, and fork_url"
+        raise BadSetting("mirror", why)
+    return facts.name
+
+
+def mirror_line(follow: FollowSettings) -> str:
+    """The chain that is mirrored, and from where."""
+    return f"  mirrors {follow.chain} from {', '.join(map(redact_urls, follow.upstream))}"
 
 
 def fork_line(chain: ChainSettings, fork: ForkPoint) -> str:

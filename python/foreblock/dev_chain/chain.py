@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from foreblock.fork.forked_chain import Fork
 
 Mode = Literal["automine", "clock", "manual"]
+NOT_HERE: Final = {"mining", "mirror", "mirror_feed"}  # settings of `foreblock dev` only
 
 
 class DevChain(ChainControl):
@@ -274,7 +275,7 @@ def _open_fork(network: Network, *, keeps_id: bool) -> "Fork | None":
 
 @cache
 def _known_settings() -> dict[str, Declared]:
-    return {each.name: each for each in declared(ChainSettings) if each.name != "mining"}
+    return {each.name: each for each in declared(ChainSettings) if each.name not in NOT_HERE}
 
 
 def _settings(mode: Mode, **given: Any) -> ChainSettings:  # noqa: ANN401, of the settings

@@ -57,19 +57,30 @@ class LocalNetwork(LocalService):
             self.feed, Faults({}), clock, subblocks=subblocks, has_timers=False
         )
         sink = FeedSink(self._faulty.publish, self._faulty.contradict, self._set_faults)
-        self._source: Final = DevChainSource(network, clock, sink, fork=fork)
+        self._source: Final = self._open_source(network, sink, fork)
         with ExitStack() as undone:
             undone.callback(self._source.close)
             self._changed()
             keys = Keys({each.address: each.secret for each in accounts})
             pool, order = _Pool(self._source), network.dev.order
             sequencing = Sequencing(self, pool, self, keys, order)
-            self.serve(self._source.store, sequencing, self.flush, _reads_of(self._source))
+            self.serve(self._source.store, sequencing, self.flush, self._reads())
             undone.pop_all()
 
     def _set_faults(self, faults: Faults) -> None:
         self._has_faults = bool(faults)
         self._faulty.set_faults(faults)
+
+    def _open_source(self, network: Network, sink: FeedSink, fork: "Fork | None") -> DevChainSource:
+        return DevChainSource(network, self.clock, sink, fork=fork)
+
+    def _reads(self) -> "Callable[[Ledger], LocalFork] | None":
+        """What opens the reads beyond the store."""
+        if self._source.fork is None:
+            return None
+        from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none
+
+        return partial(LocalFork, lambda: self._source.fork)
 
     # --- Changes -----------------------------------------------------------------------
 
@@ -155,15 +166,6 @@ class LocalNetwork(LocalService):
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Execute a command. Raises `RefusedCommand`."""
         return self.run(command)
-
-
-def _reads_of(source: DevChainSource) -> "Callable[[Ledger], LocalFork] | None":
-    """A function that opens the reads beyond the store, for a fork."""
-    if source.fork is None:
-        return None
-    from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none
-
-    return partial(LocalFork, lambda: source.fork)
 
 
 class _Pool:

@@ -204,6 +204,22 @@ class FollowNetwork(FeedNetwork):
         else:
             self._forwarding.submit(request)
 
+    async def learn(self, wanted: StateKeys, seconds: float) -> None:
+        """Make state known as of the anchor. Raises `EndpointError`."""
+        left = self.following.unknown(wanted)
+        if left:
+            await self._learner.find_in_time(left, self.executed, Purpose.CLIENT, seconds)
+
+    @property
+    def block_time(self) -> float:
+        """Seconds between two blocks."""
+        return self._followed.profile.block_time
+
+    @property
+    def first_upstream(self) -> str:
+        """The first upstream, without the secrets of its URL."""
+        return self._fetcher.upstreams[0].shown
+
     def probe_soon(self) -> None:
         """Probe upstreams that were not probed yet, in the background."""
         self._start(self._probe())

@@ -26,6 +26,7 @@ from foreblock.ledger.reading.blocks import BlockId, ByHash, SealedBlock
 from foreblock.ledger.reading.transaction_lookup import find_transaction, find_unsealed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.rules.execution import HISTORY_STORAGE, HISTORY_WINDOW
+from foreblock.ledger.storage.mirror_rows import why_dropped
 from foreblock.lru_cache import LruCache
 from foreblock.methods.blocks.block_methods import read_by_hash, read_by_number
 from foreblock.methods.blocks.old_texts import OldBlockTexts
@@ -139,7 +140,7 @@ class VerifiedHistory:
         wanted = read_hash(raw)
         if find_transaction(view, wanted) is not None or find_unsealed(view, wanted) is not None:
             return None
-        if self._is_absent(wanted):
+        if self._is_absent(wanted) or why_dropped(view.stored, wanted) is not None:
             return None
 
         async def find() -> Text:

@@ -90,6 +90,28 @@ async def _choose(chain: ChainSettings, *, keeps_id: bool) -> ForkPoint:
     return point
 
 
+def chain_id_of(settings: ForkSettings) -> int:
+    """The id of the chain of the endpoints. Raises `BadSetting`, `EndpointError`."""
+    thread = UpstreamThread()
+    try:
+        return thread.run(_asked_id(settings))
+    finally:
+        thread.close()
+
+
+async def _asked_id(settings: ForkSettings) -> int:
+    upstreams = open_upstreams(settings, None)
+    try:
+        async with asyncio.timeout(settings.timeout):
+            return await _chain_id(settings, upstreams)
+    except TimeoutError:
+        shown = ", ".join(each.shown for each in upstreams)
+        raise NoUpstream(f"{shown}: nothing in {settings.timeout:g} s", 1) from None
+    finally:
+        for each in upstreams:
+            each.close()
+
+
 async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -> int:
     """The chain id of the endpoints that respond; they must agree."""
     asked = [asyncio.ensure_future(each.chain_id()) for each in upstreams]

@@ -21,6 +21,7 @@ from foreblock.follow.learned_state import learn_values, unpack_values
 from foreblock.fork.cache import check_sources, known_file, recorded_point
 from foreblock.fork.choosing import choose_fork
 from foreblock.fork.forked_state import ForkedState
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.forks import ETHER, EthereumFork, Rules
 from foreblock.ledger.storage.dev_rows import ForkOrigin
@@ -113,6 +114,9 @@ class Fork:
             shown = "none" if found is None else format_data(found)
             raise DifferentGenesis("fork block", shown, format_data(self.header.hash))
         restart_at_anchor(store, Anchor(self.header))
+
+    def begin(self, writer: LedgerWriter) -> None:
+        """Do nothing: the sequencer begins the first block."""
 
     def restart(self, store: Store) -> None:
         """Restart the chain in a store on this block."""

@@ -10,7 +10,6 @@ is next, `Sequencer` when to do what. Published flashblocks are committed.
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -31,6 +30,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.rules.transaction_rules import DEPOSIT, is_from_user, out_of_turn
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
 from foreblock.ledger.storage.chain_head import partials_of_sealed
+from foreblock.ledger.storage.mirror_rows import dropped_key, local_partials
 from foreblock.ledger.storage.partials import transactions_in
 from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import first_transactions
@@ -168,20 +168,32 @@ class BlockBuilder:
         if transaction.hash in self.ran:
             raise AlreadyKnown
         self.pool.add(transaction, may_replace=may_replace)
+        if self.mining.mirrors:
+            self.writer.delete_with_next(dropped_key(transaction.hash))
         self._may_run_more = True
         self.close_soon()
 
     def put_back(self, transactions: Iterable[Transaction]) -> None:
         """Return transactions of abandoned blocks to the pool, those that it still accepts."""
         for transaction in transactions:
-            with suppress(PoolRefusal):
+            try:
                 self.pool.add(transaction)
+            except PoolRefusal as why:
+                self.note_dropped(transaction, str(why))
         self._may_run_more = True
         self.close_soon()
 
     def empty_pool(self) -> None:
         """Drop all transactions that wait."""
-        self.pool = TransactionPool(self.terms, self._account, order=self.mining.chain.order)
+        self.pool = TransactionPool(
+            self.terms, self._account, order=self.mining.chain.order, dropped=self.note_dropped
+        )
+
+    def note_dropped(self, transaction: Transaction, why: str) -> None:
+        """On a mirror, log why a transaction was dropped, and store it for its receipt."""
+        if self.mining.mirrors:
+            log.warning("local_transaction_dropped", hash=transaction.hash.hex(), why=why)
+            self.writer.put_extra_row(dropped_key(transaction.hash), why.encode())
 
     def open_transactions(self) -> list[Transaction]:
         """The users' transactions in the block in progress, uncommitted ones included."""
@@ -193,7 +205,7 @@ class BlockBuilder:
         """The users' transactions in these partials, or in all of a sealed block."""
         with self.writer.store.view() as view:
             parts = partials_of_sealed(view, block) if partials is None else partials
-            found = transactions_in(view, block, parts)
+            found = transactions_in(view, block, local_partials(view, block, parts))
         return [each for each in found if is_from_user(each)]
 
     # --- Filling an index --------------------------------------------------------------
@@ -266,13 +278,16 @@ class BlockBuilder:
                 run_in_turn(block, best.transaction, allowance)
             except InvalidTransaction as invalid:
                 log.info("transaction_dropped", hash=best.hash.hex(), why=invalid.why)
-                pool.failed(best)
+                pool.failed(best, invalid.why)
             except OverBudget:
                 self._overran(best)
                 break
             except EndpointError as why:  # on a fork
+                if self.mining.mirrors:
+                    pool.defer(best)  # it may have run before
+                    continue
                 log.info("transaction_dropped", hash=best.hash.hex(), why=str(why))
-                pool.failed(best)
+                pool.failed(best, str(why))
             else:
                 pool.included(best)
                 ran[best.hash] = best.transaction
@@ -300,7 +315,7 @@ class BlockBuilder:
             why=f"it runs for longer than an interval of {interval_ms} ms allows",
         )
         if is_last_try:
-            self.pool.failed(pooled)
+            self.pool.failed(pooled, "it runs for too long")
         else:
             self.pool.defer(pooled)
 

@@ -232,7 +232,8 @@ class BlockChanges:
     @property
     def merges_next(self) -> bool:
         """Return True if the edits of the block in progress are merged before the next one."""
-        return len(self._builder.block.partials) >= MOST_EDITED
+        is_long = len(self._builder.block.partials) >= MOST_EDITED
+        return is_long and not self._builder.mining.mirrors
 
     def _prepare_edits(self, now_ns: int) -> None:
         """Commit what has to be before an index of edits, which is then one commit."""

@@ -4,6 +4,8 @@
     automine   a transaction is an index, and its block is sealed in the same commit
     manual     a transaction is in the next flashblock, or in one of its own if only sealed
                blocks are shown; blocks are sealed by `Sequencer.mine` only
+    mirror     a transaction is an index at once; blocks begin and end with those of another
+               chain (`Mirroring`)
 
 Without the clock nothing happens while nothing is sent: there is no index without a transaction.
 A block in progress then has the time of its last change; one that a transaction or a command ends
@@ -148,13 +150,18 @@ class Mining:
         return self.state.shows_sealed and self.state.mining == "manual"
 
     @property
+    def mirrors(self) -> bool:
+        """Return True if blocks begin and end with those of another chain."""
+        return self.state.mining == "mirror"
+
+    @property
     def gap_ns(self) -> int | None:
         """The least time from one index to the next if transactions close them.
 
         None if slots or commands do.
         """
         state = self.state
-        if state.mining == "automine":
+        if state.mining in {"automine", "mirror"}:
             return 0
         if self.waits_for_commands:
             return 0 if state.interval_ms else None

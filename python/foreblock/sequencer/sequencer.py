@@ -8,6 +8,7 @@ killed continues with the block that its last commit left, under the same payloa
     BlockBuilder   the block in progress and the pool: fill, commit, seal
     BlockChanges   restart the block in progress, set its time, edit its state
     Rewriter       drop a tail, replace or abandon sealed blocks, snapshots
+    Mirroring      on a mirror, take over blocks of the real chain, in place of these three
 
 Slots that were missed are left out: everything that waits goes into the next index. A fault of the
 chain happens instead of one step: a restart instead of an index, a reorganisation or a dropped
@@ -42,6 +43,7 @@ from foreblock.sequencer.faults.feed import FeedSink
 from foreblock.sequencer.faults.plan import ChainFaults, FaultKind
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mining import MILLISECOND_NS, REFRESH_NS, Mining
+from foreblock.sequencer.mirroring import Mirroring
 from foreblock.sequencer.pool_snapshot import PoolReader
 from foreblock.sequencer.rewriter import BlockToReplay, Rewriter
 from foreblock.sequencer.transaction_pool import outbids
@@ -90,6 +92,7 @@ class Sequencer:
         self.builder: Final = BlockBuilder(writer, clock, self.mining, sink, self.faults)
         self.changes: Final = BlockChanges(self.builder)
         self.rewriter: Final = Rewriter(self.builder, self.changes, load, first_block)
+        self.mirroring: Final = Mirroring(self.builder, self.changes)
         self._writer: Final = writer
         self._clock: Final = clock
         self._load: Final = load
@@ -138,7 +141,7 @@ class Sequencer:
         mining = self.mining
         if mining.waits_for_commands:
             self.changes.flush()
-        if mining.seals_with_transactions or mining.waits_for_commands:
+        if mining.seals_with_transactions or mining.waits_for_commands or mining.mirrors:
             self._run_due(self._clock.monotonic_ns())
 
     def next_nonce(self, sender: bytes) -> int:
@@ -272,7 +275,8 @@ class Sequencer:
         if not is_committed:
             self._writer.refresh()
         builder = self.builder
-        if builder.block.index == 1 and not builder.block.open_count:
+        is_new = builder.block.index == 1 and not builder.block.open_count
+        if is_new and not self.mining.mirrors:
             builder.block = builder.on_new_view(builder.block)
 
     def _submit_load(self, load: Load, now_ns: int) -> None:

@@ -49,10 +49,13 @@ class TransactionPool:
         accounts: Accounts,
         limits: TransactionPoolLimits | None = None,
         order: Order = "fees",
+        dropped: Callable[[Transaction, str], None] = lambda _, __: None,
     ) -> None:
+        """`dropped` gets those that are dropped without a command, and why."""
         self._order: Order = order
         self._terms = terms
         self._accounts = accounts
+        self._dropped = dropped
         self._limits = limits or TransactionPoolLimits()
         self._arrivals = 0
         self._queues: dict[bytes, SenderQueue] = {}
@@ -138,9 +141,11 @@ class TransactionPool:
         gone = self._victims(pooled, queue, old)
         for each in gone:
             self._remove(each)
+            self._dropped(each.transaction, "the pool is full")
         if old is not None:
             gone.append(old)
             self._forget(old)
+            self._dropped(old.transaction, f"replaced by 0x{transaction.hash.hex()}")
         self._arrivals += 1
         self._put(pooled, queue)
         return gone
@@ -239,12 +244,13 @@ class TransactionPool:
         self._push_head(queue)
         self._forget_if_empty(pooled.sender, queue)
 
-    def failed(self, pooled: Pooled) -> None:
+    def failed(self, pooled: Pooled, why: str = "it cannot run") -> None:
         """Drop the best one, which cannot run, unless it was only out of turn."""
         self._next.pop()
         queue, _ = self._look_up(pooled.sender)
         if queue.head is pooled:
             self._remove(pooled)
+            self._dropped(pooled.transaction, why)
             self._cheapest.forget()
             self._trim_gapped()
 
@@ -268,6 +274,7 @@ class TransactionPool:
             for each in list(queue):
                 if each.cost > balance or (cap is not None and each.gas_limit > cap):
                     self._remove(each)
+                    self._dropped(each.transaction, "its sender cannot pay for it any more")
         self._cheapest.forget()
         self._trim_gapped()
         return [each for hash_, each in before.items() if hash_ not in self._by_hash]
@@ -278,6 +285,7 @@ class TransactionPool:
         self._count_in(queue)
         for each in below:
             self._forget(each)
+            self._dropped(each.transaction, f"nonce too low: next nonce {nonce}, tx {each.nonce}")
             self._forget_if_empty(each.sender, queue)
         self._push_head(queue)
         self._cheapest.forget()
@@ -298,6 +306,7 @@ class TransactionPool:
             victim = self._cheapest.of_gapped()
             assert victim is not None
             self._remove(victim)
+            self._dropped(victim.transaction, "too many wait for a nonce")
 
     def _forget(self, pooled: Pooled) -> None:
         del self._by_hash[pooled.hash]

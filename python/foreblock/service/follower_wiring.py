@@ -65,10 +65,10 @@ def follower_parts(
     passes = follow.beyond == "pass"
     beyond = None
     if follow.beyond != "refuse":
-        is_fork = network.fork is not None
-        beyond = VerifiedHistory(ledger, state, ask, believes=passes, only_below=is_fork)
+        only_below = network.begins_on_another
+        beyond = VerifiedHistory(ledger, state, ask, believes=passes, only_below=only_below)
     pass_on = partial(link.pass_on, network.name, seconds=follow.fetch_timeout)
-    if network.fork is not None:
+    if network.begins_on_another:
         from foreblock.fork.history import ForkedHistory  # noqa: PLC0415
 
         return FollowerParts(state, beyond, ForkedHistory(pass_on))

@@ -185,6 +185,12 @@ async def _begin(
     seen: SeenCommit,
     watchers: Watchers,
 ) -> RunningNetwork:
+    if network.is_mirror:
+        from foreblock.mirror.mirror_network import open_mirror_network  # noqa: PLC0415
+
+        return await open_mirror_network(
+            network, clock, bus.broadcast, client_options, seen, bus.announce_change, watchers
+        )
     if network.source == "dev":
         announce_change, fork = bus.announce_change, await open_fork(network)
         return await open_dev_network(

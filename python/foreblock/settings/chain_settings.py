@@ -156,6 +156,18 @@ class ChainSettings:
         section=ACCESS,
     )
     forking: ForkSettings = settings_of(ForkSettings, FORKING, "fork_")
+    mirror: str = setting(
+        "",
+        "chain to mirror: a name of `foreblock chains`, a file, or an endpoint of such a chain",
+        "CHAIN",
+        section=FORKING,
+    )
+    mirror_feed: tuple[str, ...] = setting(
+        (),
+        "flashblocks feeds of the mirrored chain; off: none, else the chain's own",
+        "URL",
+        section=FORKING,
+    )
 
     @property
     def interval_ms(self) -> int:

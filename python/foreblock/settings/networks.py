@@ -55,6 +55,16 @@ class Network(Struct, frozen=True, kw_only=True):
     follow: FollowSettings | None = None
     log: ReplicationSettings | None = None  # None: commits go to the store alone
 
+    @property
+    def is_mirror(self) -> bool:
+        """True if a dev chain mirrors the chain that is followed."""
+        return self.dev is not None and self.follow is not None
+
+    @property
+    def begins_on_another(self) -> bool:
+        """True if a dev chain begins on a block of another chain, as a fork or a mirror does."""
+        return self.fork is not None or self.is_mirror
+
 
 ONLY: Final = "main"  # the name of a single network
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # also a directory

@@ -130,6 +130,9 @@ class ForkedBase(StateFinder, Protocol):
     def another(self, url: str, block: str) -> "ForkedBase":
         """A fork of another block. Raises `BadSetting`, `EndpointError`."""
 
+    def begin(self, writer: LedgerWriter) -> None:
+        """Begin the first block of the chain, if that is not for the sequencer."""
+
     def restart(self, store: Store) -> None:
         """Restart the chain in a store on this block."""
 
@@ -196,6 +199,8 @@ class DevChainSource:
             learned=None if fork is None else fork.learned,
             finder=fork,
         )
+        if fork is not None:
+            fork.begin(self._writer)
         load = _load(chain, self._writer.profile.chain_id)
         first_block = None if fork is None else fork.first_block
         first_state = self._first_state(fork)

@@ -201,6 +201,10 @@ class NetworkWriter(RunningNetwork):
         if self.source.next_due_ns < self._rests_until_ns:
             self._wake.set()
 
+    def wake(self) -> None:
+        """Look again at what is due."""
+        self._wake.set()
+
     def fail(self, failure: BaseException) -> None:
         """End as if what failed had failed here."""
         self._failure = failure

@@ -312,7 +312,7 @@ def read_through(view: View, pending: int, blocks: KnownBlocks) -> int | None:
     state = read_dev_state(view)
     if state is None or not state.is_edited:
         return None
-    if state.mining == "clock" and not state.shows_sealed:
+    if state.mining in {"clock", "mirror"} and not state.shows_sealed:
         return None
     partials = blocks.partial(view, pending).partials
     begun = blocks.partial(view, partials[0]).header.transactions_root

@@ -53,7 +53,7 @@ class DevState(Struct, frozen=True, array_like=True):
     """The settings that commands have changed on a development chain."""
 
     instance: bytes  # 32 bytes, new for each new chain
-    mining: Mining = "clock"
+    mining: Mining | Literal["mirror"] = "clock"
     also_clock: bool = False  # automine, and a block by the clock as well
     block_time: float = 2  # seconds
     interval_ms: int = 200  # of flashblocks; 0: on demand

@@ -10,7 +10,7 @@ begin again at another anchor, in a new epoch: then everything but code is out o
 configuration of the chain stays that of the first anchor.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from foreblock._engine import (
+    Batch,
     Block,
     FetchedState,
     Header,
@@ -57,9 +58,11 @@ from foreblock.types import Withdrawal
 __all__ = [
     "Anchor",
     "FetchedState",
+    "LocalBase",
     "Retention",
     "Store",
     "StoreLimits",
+    "View",
     "begin_at",
     "begin_chain",
     "check_same_profile",
@@ -241,17 +244,34 @@ class Anchor(Struct, frozen=True):
         yield FirstBlock(self.header.number, has_body=True).row
 
 
-def begin_at(store: Store, anchor: Anchor, config: bytes) -> None:
+class LocalBase(NamedTuple):
+    """What a mirror has in the state of its anchor, and rows beside it."""
+
+    learned: FetchedState  # of the epoch that begins
+    rows: Sequence[tuple[bytes, bytes]]
+
+    def put(self, batch: Batch) -> None:
+        """Add it to the commit of the anchor."""
+        batch.learn(self.learned)
+        for key, value in self.rows:
+            batch.put(key, value)
+
+
+def begin_at(store: Store, anchor: Anchor, config: bytes, local: LocalBase | None = None) -> None:
     """Begin an empty store at this block."""
     header, batch = anchor.header, store.batch()
     batch.begin_at(header.number, header.hash, header.state_root, FIRST_EPOCH, anchor.entries())
     for key, value in anchor.rows(total_difficulty_at(header, profile_in(config))):
         batch.put(key, value)
     batch.put(rows.CONFIG, config)
+    if local is not None:
+        local.put(batch)
     store.commit(batch)
 
 
-def restart_at_anchor(store: Store, anchor: Anchor, end: RulesEnd | None = None) -> None:
+def restart_at_anchor(
+    store: Store, anchor: Anchor, end: RulesEnd | None = None, local: LocalBase | None = None
+) -> None:
     """Begin again at this block, in the next epoch.
 
     `end` says that its rules are not known here, nor those of the blocks after it.
@@ -265,6 +285,8 @@ def restart_at_anchor(store: Store, anchor: Anchor, end: RulesEnd | None = None)
     for key, value in anchor.rows(total_difficulty_at(header, profile)):
         batch.put(key, value)
     put_rules_end(batch, end)
+    if local is not None:
+        local.put(batch)
     store.commit(batch)
 
 

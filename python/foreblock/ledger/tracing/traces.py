@@ -63,6 +63,11 @@ __all__ = [
 ]
 
 
+MIRRORED: Final = (
+    "blocks of a mirror are not traceable: real transactions ran on the state of the real chain"
+)
+
+
 class Replay(Struct, frozen=True, gc=False):
     """A block and all that running it again needs."""
 
@@ -106,6 +111,8 @@ def read_replay(view: LedgerView, block: ReadableBlock, stop: int | None = None)
         raise RefusedTrace("genesis is not traceable")
     if block.number == view.first_block.number:
         raise RefusedTrace(f"block {block.number} is the first one here, it is not traceable")
+    if view.dev_state is not None and view.dev_state.mining == "mirror":
+        raise RefusedTrace(MIRRORED)
     view.check_rules(block.number)
     parent = block.number - 1
     sealed = parent <= view.latest.number

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from foreblock.errors import NotHere, StoreDamaged
+from foreblock.errors import NotHere, StoreDamaged, TransactionDropped
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.transaction_lookup import (
     StoredBlock,
@@ -30,6 +30,7 @@ from foreblock.ledger.rules.l1 import (
     L1Costs,
     attributes_in,
 )
+from foreblock.ledger.storage.mirror_rows import why_dropped
 from foreblock.lru_cache import LruCache, size_of
 from foreblock.methods.params import BlockName, Params, hash32, read_block, reader
 from foreblock.methods.shapes import members, write_quantity
@@ -178,7 +179,10 @@ class ReceiptMethods:
         self._kept = LruCache[bytes | int, ReceiptsText](RECEIPT_BYTES, size_of)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The receipt, or null where the transaction is in no block."""
+        """The receipt, or null where the transaction is in no block.
+
+        On a mirror, a local transaction that was dropped is an error with the reason.
+        """
         return self._scheduler.read_item(partial(find_receipt, self._cache, view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -205,9 +209,15 @@ class ReceiptMethods:
 
 
 def find_receipt(cache: ReceiptCache, view: LedgerView, transaction_hash: bytes) -> bytes:
-    """The receipt of a transaction, or null; some 10 to 20 µs."""
+    """The receipt of a transaction, or null; some 10 to 20 µs.
+
+    Raises `TransactionDropped`.
+    """
     found = find_transaction(view, transaction_hash)
     if found is None:
+        why = why_dropped(view.stored, transaction_hash)
+        if why is not None:
+            raise TransactionDropped(why)
         return b"null"
     block, place = found
     stored = cache.stored(view, block)

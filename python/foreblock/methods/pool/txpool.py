@@ -16,11 +16,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from foreblock.bus.messages import MOST_POOL_BYTES
-from foreblock.errors import PoolTooLarge
+from foreblock.errors import PoolTooLarge, TransactionDropped
 from foreblock.ledger.reading.blocks import PRECONFIRMED, ReadableBlock
-from foreblock.ledger.reading.transaction_lookup import count_transactions, find_unsealed
+from foreblock.ledger.reading.transaction_lookup import (
+    count_transactions,
+    find_transaction,
+    find_unsealed,
+)
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_rules import checksum_address, is_from_user
+from foreblock.ledger.storage.mirror_rows import why_dropped
 from foreblock.methods.blocks.receipts import ReceiptCache, read_hash
 from foreblock.methods.params import Params, address, reader, take_none
 from foreblock.methods.sequencing import (
@@ -153,7 +158,12 @@ class PoolMethods:
     def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The status of a transaction that the sequencer has and no sealed block does."""
         wanted = read_hash(raw)
-        return KNOWN if find_unsealed(view, wanted) is not None else self._search_pool(wanted)
+        if find_unsealed(view, wanted) is not None:
+            return KNOWN
+        why = why_dropped(view.stored, wanted)
+        if why is not None and find_transaction(view, wanted) is None:
+            raise TransactionDropped(why)
+        return self._search_pool(wanted)
 
     async def _search_pool(self, transaction_hash: bytes) -> bytes:
         return UNKNOWN if await self._pool.find(transaction_hash) is None else KNOWN

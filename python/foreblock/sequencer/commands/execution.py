@@ -3,11 +3,29 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from foreblock.bus.commands import ChainProgress, Command
+from foreblock.bus.commands import (
+    AddBalance,
+    ChainProgress,
+    Command,
+    DropTransactions,
+    Impersonate,
+    ImpersonateAll,
+    LoadState,
+    SendUnsigned,
+    SetAccount,
+    SetAccounts,
+    SetConsoleOutput,
+)
 from foreblock.errors import RefusedCommand
 from foreblock.sequencer.sequencer import Sequencer
 
 SHORT_BLOCKS: Final = 4
+# Commands that a mirror executes; all others are about blocks, their time or their order.
+ON_A_MIRROR: Final = (
+    *(SetAccount, AddBalance, SetAccounts, LoadState),
+    *(SendUnsigned, Impersonate, ImpersonateAll, DropTransactions, SetConsoleOutput),
+)
+MIRRORS: Final = "the chain is a mirror (--mirror): its blocks and their time are the real chain's"
 
 
 FUNCTIONS: Final[dict[type[Command], Callable[[Any, Sequencer], Any]]] = {}
@@ -33,6 +51,8 @@ def execute(sequencer: Sequencer, command: Command, *, lazily: bool = False) -> 
     function = FUNCTIONS.get(type(command))
     if function is None:
         raise RefusedCommand(f"{type(command).__name__} is not available")
+    if sequencer.mining.mirrors and not isinstance(command, ON_A_MIRROR):
+        raise RefusedCommand(MIRRORS)
     if not command.joins_uncommitted:
         sequencer.changes.flush()
     try:
