@@ -136,6 +136,19 @@ async def test_zstd_is_preferred_and_understood() -> None:
         assert gzip.decompress(both.body) == b"<" + LONG + b">"
 
 
+@in_loop
+async def test_a_zstd_request_has_the_largest_window_of_its_coding() -> None:
+    for bits, status in ((23, 200), (24, 400), (27, 400)):
+        parameters = zstandard.ZstdCompressionParameters(
+            window_log=bits, strategy=zstandard.STRATEGY_FAST, hash_log=10, chain_log=10
+        )
+        packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+        body = packer.compress(LONG) + packer.flush()
+        assert zstandard.get_frame_parameters(body).window_size == 1 << bits
+        given = await answered(wire(), post(body, b"Content-Encoding: zstd"))
+        assert answer(given).status == status
+
+
 def unpacked_zstd(body: bytes) -> bytes:
     """The text of a frame that does not name its length."""
     return zstandard.ZstdDecompressor().decompressobj().decompress(body)

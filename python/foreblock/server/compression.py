@@ -24,6 +24,7 @@ DECOMPRESSED: Final = b" un"  # the request
 
 GZIP: Final = zlib.MAX_WBITS | 16  # with the header and the checksum of gzip
 FASTEST: Final = 1
+LARGEST_WINDOW: Final = 1 << 23  # RFC 9659: of the coding zstd; a frame may name up to 128 MiB
 AT_ONCE: Final = 4  # compressed responses of an address
 
 CodedHandler = Callable[[bytes, Client], Reply | Answer | Awaitable[Reply | Answer]]
@@ -72,7 +73,7 @@ def codings() -> dict[bytes, Coding]:
         return b"".join((*map(packer.compress, pieces), packer.flush()))
 
     def unpack(body: bytes, limit: int) -> bytes:
-        unpacker = zstandard.ZstdDecompressor()
+        unpacker = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
         try:
             size = zstandard.frame_content_size(body)
             if size >= 0:
