@@ -3,8 +3,10 @@
 import json
 import threading
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +27,11 @@ from support.upstreams.forked import BOB, OpenUpstream, Rules, Upstream
 from support.upstreams.relay import refusing, relayed
 
 NOBODY = b"\xcc" * 20
+# Methods that trace a transaction, which return null for an unknown one.
+OF_TRANSACTION = (
+    "ots_getInternalOperations", "ots_getTransactionError", "ots_traceTransaction",
+    "trace_transaction",
+)  # fmt: skip
 L1_BLOCK = "0x4200000000000000000000000000000000000015"
 
 
@@ -161,6 +168,29 @@ def test_the_fork_stays_at_its_block(upstream: Upstream) -> None:
                 fork.rpc(method, *params)
         assert fork.rpc("eth_getBlockTransactionCountByHash", later["hash"]) is None
         assert fork.rpc("eth_getBlockReceipts", later["hash"]) is None
+        for method in OF_TRANSACTION:
+            assert fork.rpc(method, text(sent.hash)) is None
+
+
+def test_traces_of_transactions_below_come_from_the_upstream(upstream: Upstream) -> None:
+    below = upstream.chain.rpc("eth_getBlockByNumber", "latest", False)["transactions"][0]
+    with upstream.fork() as fork, fork.serve() as server:
+        for method in OF_TRANSACTION:
+            assert both(upstream, fork, method, below) is not None
+        both(upstream, fork, "trace_replayTransaction", below, ["trace", "stateDiff"])
+        local = upstream.on(fork).send("transfer", BOB, 1)
+        wire = HTTPConnection(urlsplit(server.url).netloc)
+        for transaction, source in ((below, "upstream"), (text(local.hash), None)):
+            named = {"method": "trace_transaction", "params": [transaction]}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, **named})
+            wire.request("POST", "/", body, {"Content-Type": "application/json"})
+            response = wire.getresponse()
+            assert json.load(response)["result"][0]["transactionHash"] == transaction
+            assert response.headers["Foreblock-Source"] == source
+        wire.close()
+        upstream.relay.instead = refusing("trace_transaction")
+        with pytest.raises(ForeblockError, match="no such method"):
+            fork.rpc("trace_transaction", below)
 
 
 def test_history_that_is_not_verified_is_refused(upstream: Upstream) -> None:

@@ -97,7 +97,15 @@ BLOCK_AT: Final = {
     "eth_simulateV1": 1,
 }
 # Methods that name a transaction.
-OF_TRANSACTION: Final = ("debug_getRawTransaction", "debug_traceTransaction")
+OF_TRANSACTION: Final = (
+    "debug_getRawTransaction",
+    "debug_traceTransaction",
+    "ots_getInternalOperations",
+    "ots_getTransactionError",
+    "ots_traceTransaction",
+    "trace_replayTransaction",
+    "trace_transaction",
+)
 FIRST: Final = "earliest"
 
 _params: Final = msgspec.json.Decoder(list[Raw])
