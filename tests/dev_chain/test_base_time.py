@@ -95,7 +95,7 @@ def test_other_chains_cannot_have_them(settings: dict[str, Any]) -> None:
         DevChain(mode="clock", base_time=True, **settings)
 
 
-def test_milliseconds_never_decrease_whatever_commands_do(dev: DevChain) -> None:
+def test_milliseconds_increase_whatever_commands_do(dev: DevChain) -> None:
     choose = Random(0)
     commands: list[Callable[[], object]] = [
         lambda: dev.advance(choose.choice([0.1, 0.2, 0.35, 1.0])),
@@ -110,5 +110,4 @@ def test_milliseconds_never_decrease_whatever_commands_do(dev: DevChain) -> None
         choose.choice(commands)()
     latest = int(dev.rpc("eth_blockNumber"), 16)
     times = [time_ms(full_block(dev, number)) for number in range(1, latest + 1)]
-    assert times == sorted(times)
-    assert len(set(times)) > latest // 2
+    assert all(earlier < later for earlier, later in pairwise(times))

@@ -236,7 +236,14 @@ class Mining:
         return next_time_ns(parent_ns, self.wall_ns, self._block_ns)
 
     def _time_ns(self, block: Header | Base, near_ns: int) -> int:
-        """The time of a block; near this one if the clock of this process did not begin it."""
+        """The time of a block; near this one if the clock of this process did not begin it.
+
+        That which a block states is what the next one follows, also after a reorganization.
+        """
+        number = block.block_number if isinstance(block, Base) else block.number
+        parent, stated_ns = self._stated.get(number, (b"", 0))
+        if parent == block.parent_hash and stated_ns // SECOND_NS == block.timestamp:
+            return stated_ns
         known = self._times_ns.get(block.parent_hash)
         if known is not None and known // SECOND_NS == block.timestamp:
             return known
@@ -275,9 +282,8 @@ class Mining:
         """The milliseconds in a block; None on a chain whose blocks have none."""
         if not self.chain.base_time:
             return None
-        number, (parent, time_ns) = base.block_number, self._stated.get(base.block_number, (b"", 0))
-        if parent != base.parent_hash or time_ns // SECOND_NS != base.timestamp:
-            time_ns = self._time_ns(base, self.wall_ns + self._block_ns)
+        number, time_ns = base.block_number, self._time_ns(base, self.wall_ns + self._block_ns)
+        if self._stated.get(number) != (base.parent_hash, time_ns):
             _, before_ns = self._stated.get(number - 1, (b"", 0))
             # Blocks that commands make share a second with others that the clock has begun.
             time_ns = time_within_ns(
