@@ -1,10 +1,13 @@
-"""Endpoints of a fork that fail, refuse, or are of another chain."""
+"""Endpoints of a fork that fail, refuse, or are of another chain, and blocks that are refused."""
 
 import pytest
 
 from foreblock import DevChain
 from foreblock.errors import BadSetting
+from foreblock.fork.chain_rules import config_of_fork
+from foreblock.settings import ChainSettings
 from support.upstreams.forked import BOB, Upstream
+from support.upstreams.plain_state import header
 from support.upstreams.relay import relayed
 
 OTHER = b"\xcc" * 20
@@ -66,3 +69,18 @@ def test_a_fork_may_have_another_chain_id(upstream: Upstream) -> None:
         upstream.on(fork).send("transfer", OTHER, 1)
         assert upstream.on(fork).call("balanceOf", OTHER) == 1
         assert fork.rpc("anvil_metadata")["forkedNetwork"]["chainId"] == 31337
+
+
+def test_a_block_of_amsterdam_is_refused() -> None:
+    osaka = header(7).replace(
+        base_fee_per_gas=1,
+        withdrawals_root=bytes(32),
+        blob_gas_used=0,
+        excess_blob_gas=0,
+        parent_beacon_block_root=bytes(32),
+        requests_hash=bytes(32),
+    )
+    assert b"osakaTime" in config_of_fork(ChainSettings(), 9, 9, osaka)
+    amsterdam = osaka.replace(block_access_list_hash=bytes(32), slot_number=1)
+    with pytest.raises(BadSetting, match="block 7 has a block access list"):
+        config_of_fork(ChainSettings(), 9, 9, amsterdam)

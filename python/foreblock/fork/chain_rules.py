@@ -3,14 +3,15 @@
 A chain that foreblock knows has the forks of its file, Ethereum's public networks those of their
 times. Of other chains the header of the block shows what is in force: an OP chain by the fee
 parameters in its extra data, Ethereum's forks by the fields that they added. Prague and Osaka have
-the same fields; Osaka is assumed. Settings that name rules or a fork decide instead.
+the same fields; Osaka is assumed. Settings that name rules or a fork decide instead. Blocks of
+Amsterdam are refused: the engine does not have all of its rules.
 """
 
 import json
 from typing import Any, Final
 
 from foreblock.chains.chain_file import ChainFacts, config_of, names, preset
-from foreblock.errors import BadGenesis
+from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
@@ -88,6 +89,9 @@ def _optimism_fork(header: Header) -> OptimismFork | None:
 
 
 def _ethereum_fork(chain_id: int, header: Header) -> EthereumFork:
+    if header.block_access_list_hash is not None:
+        what = f"block {header.number} has a block access list: Amsterdam cannot be executed"
+        raise BadSetting("fork_block_number", what)
     if header.requests_hash is not None:
         is_before = header.timestamp < OSAKA_TIMES.get(chain_id, 0)
         return EthereumFork.PRAGUE if is_before else EthereumFork[NEWEST["ethereum"].upper()]
