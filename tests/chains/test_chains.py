@@ -93,11 +93,11 @@ def test_facts_that_others_publish() -> None:
         ("chain_id = 10\n", "chain_id = true\n", "Expected `int`, got `bool` - at `$.chain_id`"),
         ("chain_id = 10\n", "chain_id = 10\nchain_id = 10\n", "not TOML"),
         ("[fees]", "[fees]\nx = 1", "unknown field `x` - at `$.fees`"),
-        ("[forks]", "[forks]\nlagoon = 1900000000", "forks.lagoon is not a fork that foreblock"),
+        ("[forks]", "[forks]\ninterop = 1900000000", "forks.interop is not a fork that foreblock"),
         ("[forks]", "[unsupported]\nkarst = 1\n[forks]", "unsupported.karst is a fork"),
         ("canyon = 1704992401\n", "", "forks.canyon has no time, and a later fork has one"),
         ("canyon = 1704992401", "canyon = 1910374401", "forks.ecotone begins at 1710374401, be"),
-        ("[forks]", "[unsupported]\nlagoon = 1\n[forks]", "an unsupported fork begins before"),
+        ("[forks]", "[unsupported]\ninterop = 1\n[forks]", "an unsupported fork begins before"),
         ("elasticity = 6", "elasticity = 0", "at `$.fees.elasticity`"),
         ("0xdbf6", "0xDBF6", "at `$.genesis.hash`"),
         ("wss://op", "gopher://op", "at `$.flashblocks.feeds[0]`"),
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_named(old: str, new: str, why: str) -> None:
 
 
 def test_an_unsupported_fork_ends_the_rules() -> None:
-    chain = read_chain(text() + "\n[unsupported]\nlagoon = 1900000000\n", "FILE")
+    chain = read_chain(text() + "\n[unsupported]\ninterop = 1900000000\n", "FILE")
     assert chain.rules_end == 1900000000
     assert preset("op-mainnet").rules_end is None
 

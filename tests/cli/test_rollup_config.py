@@ -55,9 +55,9 @@ def test_constants_that_are_left_out_are_those_of_op_mainnet() -> None:
 
 
 def test_an_unknown_fork_is_refused_once_it_has_begun() -> None:
-    read(lagoon_time=THEN + 1, interop_time=None)
-    with pytest.raises(BadWitness, match="lagoon_time: a fork that foreblock cannot execute"):
-        read(THEN + 1, lagoon_time=THEN + 1)
+    read(interop_time=THEN + 1, later_time=None)
+    with pytest.raises(BadWitness, match="interop_time: a fork that foreblock cannot execute"):
+        read(THEN + 1, interop_time=THEN + 1)
 
 
 @pytest.mark.parametrize(

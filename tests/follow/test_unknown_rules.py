@@ -62,7 +62,7 @@ def _described(genesis: Path, chain: Network, fork: int) -> str:
         "[fees]", f"elasticity = {config['optimism']['eip1559Elasticity']}",
         f"denominator = {config['optimism']['eip1559Denominator']}",
         f"denominator_canyon = {config['optimism']['eip1559DenominatorCanyon']}",
-        "[unsupported]", f"lagoon = {fork}",
+        "[unsupported]", f"interop = {fork}",
     ])  # fmt: skip
 
 

@@ -61,9 +61,10 @@ impl BlockExecution {
 
     #[pyo3(
         signature = (
-            header, transactions, receipts, *, logs, da_footprint = Arg(0), blobs = Arg(0)
+            header, transactions, receipts, *, logs, da_footprint = Arg(0), blobs = Arg(0),
+            refunded = Arg(0)
         ),
-        text_signature = "($self, header, transactions, receipts, *, logs, da_footprint=0, blobs=0)"
+        text_signature = "($self, header, transactions, receipts, *, logs, da_footprint=0, blobs=0, refunded=0)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn resume(
@@ -75,10 +76,12 @@ impl BlockExecution {
         logs: Arg<u64>,
         da_footprint: Arg<u64>,
         blobs: Arg<u64>,
+        refunded: Arg<u64>,
     ) -> PyResult<()> {
         let used = Used {
             transactions: transactions.len() as u64,
             gas: header.0.gas_used,
+            refunded: refunded.0,
             da_footprint: da_footprint.0,
             blobs: blobs.0,
             logs: logs.0,
@@ -87,6 +90,11 @@ impl BlockExecution {
         let bloom = header.0.logs_bloom;
         py.detach(|| self.execution().resume(used, bloom, &transactions, &receipts))
             .map_err(to_python)
+    }
+
+    /// The refunds of the transactions that are executed from now on: index and gas.
+    fn set_refunds(&self, refunds: Vec<(u64, u64)>) {
+        self.execution().set_refunds(refunds.into());
     }
 
     #[pyo3(signature = (transactions, allowance = None, *, unsigned = false))]
@@ -148,6 +156,12 @@ impl BlockExecution {
         self.execution().used().gas
     }
 
+    /// Gas of the execution that is refunded, in addition to the gas used.
+    #[getter]
+    fn refunded(&self) -> u64 {
+        self.execution().used().refunded
+    }
+
     #[getter]
     fn da_footprint(&self) -> u64 {
         self.execution().used().da_footprint
@@ -189,5 +203,17 @@ impl BlockExecution {
     fn fill(&self, py: Python<'_>, header: &Header) -> PyResult<Header> {
         let fields = header.0.fields().clone();
         py.detach(|| self.execution().fill(fields)).map(Header).map_err(to_python)
+    }
+
+    /// The header, and the receipt of the post-execution transaction.
+    fn fill_with_end<'py>(
+        &self,
+        py: Python<'py>,
+        header: &Header,
+        raw: &[u8],
+    ) -> PyResult<(Header, Bound<'py, PyBytes>)> {
+        let fields = header.0.fields().clone();
+        let (header, receipt) = self.execution().fill_with_end(fields, raw).map_err(to_python)?;
+        Ok((Header(header), PyBytes::new(py, &receipt)))
     }
 }

@@ -27,6 +27,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
     module.add_function(wrap_pyfunction!(deposit_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(post_exec_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(estimated_compressed_size, module)?)?;
     module.add_function(wrap_pyfunction!(decode_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(decode_header, module)?)?;
@@ -103,6 +104,12 @@ fn deposit_transaction(
         is_system_transaction: false,
         input: input.0,
     })))
+}
+
+/// The transaction that ends a block with these refunds: index and gas.
+#[pyfunction]
+fn post_exec_transaction(block_number: Arg<u64>, refunds: Vec<(u64, u64)>) -> Transaction {
+    Transaction(engine::codec::transaction::post_exec_of(block_number.0, &refunds))
 }
 
 #[pyfunction]

@@ -84,8 +84,9 @@ impl StoredBlock {
     #[new]
     #[pyo3(signature = (
         header, partials, *, homestead, blob_fee = Arg(U256::ZERO), l1 = None,
-        has_footprint = false, end = b"".as_slice()
+        has_footprint = false, has_refunds = false, end = b"".as_slice()
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         header: &Header,
         partials: Vec<Arg<u64>>,
@@ -93,6 +94,7 @@ impl StoredBlock {
         blob_fee: Arg<U256>,
         l1: Option<L1Argument>,
         has_footprint: bool,
+        has_refunds: bool,
         end: &[u8],
     ) -> Self {
         let l1 =
@@ -103,7 +105,7 @@ impl StoredBlock {
                 footprint_scalar: footprint_scalar.0,
             });
         let format = ReceiptFormat::new(&header.0, blob_fee.0, l1, end);
-        let format = format.with_footprint(has_footprint);
+        let format = format.with_footprint(has_footprint).with_refunds(has_refunds);
         let partials = partials.into_iter().map(|it| it.0).collect();
         Self(Arc::new(block::StoredBlock::new(&header.0, partials, homestead, format)))
     }
@@ -130,6 +132,11 @@ impl StoredBlock {
     fn position(&self, view: &View, portion: Arg<usize>) -> PyResult<(u64, u64, u64)> {
         let found = self.0.position(&view.view, portion.0).map_err(to_python)?;
         Ok((found.transactions, found.gas, found.logs))
+    }
+
+    /// The refunds of the block by its sequencer: index and gas.
+    fn refunds(&self, view: &View) -> PyResult<Vec<(u64, u64)>> {
+        self.0.refunds(&view.view).map_err(to_python)
     }
 
     /// A receipt as JSON, `None` beyond the last.

@@ -158,7 +158,7 @@ fn cheat((before, address, balance, nonce, code, slots): CheatArgument) -> Cheat
 #[pyfunction]
 #[pyo3(signature = (
     overlay, env, transactions, tracer, *, limit, only = None, each = false, block_hash = None,
-    cheats = Vec::new(), timeout_us = None, step_us = None
+    cheats = Vec::new(), refunds = Vec::new(), timeout_us = None, step_us = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
 fn trace_transactions(
@@ -172,12 +172,14 @@ fn trace_transactions(
     each: bool,
     block_hash: Option<Arg<B256>>,
     cheats: Vec<CheatArgument>,
+    refunds: Vec<(u64, u64)>,
     timeout_us: Option<Arg<u64>>,
     step_us: Option<Arg<u64>>,
 ) -> PyResult<TraceText> {
     let request = Request {
         tracer: tracer.0,
         cheats: cheats.into_iter().map(cheat).collect(),
+        refunds: refunds.into(),
         scope: match only {
             Some(only) => TraceScope::Only(only.0),
             None if each => TraceScope::Each,
@@ -219,6 +221,7 @@ fn trace_call(
         limit: limit.0,
         limits: limits.clone(),
         cheats: Vec::new(),
+        refunds: [].into(),
     };
     let precompiles = precompiles.map(|it| it.0.clone());
     let options = Options { limits, precompiles, ..Options::default() };

@@ -9,13 +9,14 @@ use crate::{
     codec::{
         header::{Fields, Header},
         receipt::{Receipt, ReceiptOutcome},
-        transaction::{Decoding, Transaction},
+        transaction::{Decoding, POST_EXEC_TYPE, Transaction},
     },
     error::{Error, Result},
     evm::{
         allowance::Allowance,
         env::Env,
         overlay::Overlay,
+        settlement::Refunds,
         transact::{self, Executed, Progress},
     },
     simulate::body::hash_logs,
@@ -31,6 +32,7 @@ pub struct BlockExecution {
     receipts: GrowingRoot,
     logs_bloom: Bloom,
     added: Added,
+    refunds: Refunds,
 }
 
 /// The rules of a block that execution of a single transaction does not need.
@@ -47,6 +49,8 @@ pub struct BlockRules {
 pub struct Used {
     pub transactions: u64,
     pub gas: u64,
+    /// Gas of their execution that the sequencer refunds, in addition to `gas`.
+    pub refunded: u64,
     pub da_footprint: u64,
     pub blobs: u64,
     pub logs: u64,
@@ -87,6 +91,11 @@ impl BlockExecution {
 
     pub fn used(&self) -> Used {
         self.used
+    }
+
+    /// Sets the refunds of the transactions that are executed from now on.
+    pub fn set_refunds(&mut self, refunds: Refunds) {
+        self.refunds = refunds;
     }
 
     /// Executes the next transactions.
@@ -136,7 +145,9 @@ impl BlockExecution {
         transaction: impl Fn(usize) -> Result<&'a Transaction>,
         allowance: &mut Allowance,
     ) -> Result<()> {
-        let mut progress = Progress::new(self.used.gas, self.used.da_footprint);
+        let Used { gas, refunded, da_footprint, transactions: first, .. } = self.used;
+        let mut progress = Progress::new(gas.saturating_add(refunded), da_footprint)
+            .refunding(self.refunds.clone(), first);
         // Copying the changes of a block takes a fraction of executing a message twice.
         let checkpoint = overlay.may_miss().then(|| (overlay.checkpoint(), allowance.clone()));
         let (mut executed, mut blobs) = (Vec::with_capacity(count), self.used.blobs);
@@ -222,6 +233,7 @@ impl BlockExecution {
         let is_deposit = executed.deposit_nonce.is_some();
         let outcome = ReceiptOutcome::Status(executed.outcome.is_success());
         self.used.gas += executed.outcome.gas_used;
+        self.used.refunded += executed.refunded;
         self.used.da_footprint += executed.optimism.map_or(0, |fees| fees.da_footprint);
         let version = self.rules.deposit_receipt_version.filter(|_| is_deposit);
         let receipt = executed.receipt(transaction.fields().ty(), self.used.gas, outcome, version);
@@ -285,6 +297,39 @@ impl BlockExecution {
             gas_used: self.used.gas,
             ..header
         })
+    }
+
+    /// `fill` as if this post-execution transaction ended the block; also its receipt.
+    ///
+    /// # Errors
+    ///
+    /// As `fill`, and as `GrowingRoot::push`.
+    pub fn fill_with_end(&mut self, header: Fields, raw: &[u8]) -> Result<(Header, Vec<u8>)> {
+        let receipt = receipt_of_end(self.used.gas).encode();
+        let (mut transactions, mut receipts) = (self.transactions.clone(), self.receipts.clone());
+        transactions.push(raw.to_vec())?;
+        receipts.push(receipt.clone())?;
+        let (transactions_root, receipts_root) = (transactions.root(), receipts.root());
+        let filled = Header::new(Fields {
+            transactions_root,
+            receipts_root,
+            logs_bloom: self.logs_bloom,
+            gas_used: self.used.gas,
+            ..header
+        })?;
+        Ok((filled, receipt))
+    }
+}
+
+/// The receipt of a post-execution transaction.
+fn receipt_of_end(cumulative_gas_used: u64) -> Receipt {
+    Receipt {
+        tx_type: POST_EXEC_TYPE,
+        outcome: ReceiptOutcome::Status(true),
+        cumulative_gas_used,
+        logs: Vec::new(),
+        deposit_nonce: None,
+        deposit_receipt_version: None,
     }
 }
 

@@ -233,10 +233,19 @@ class BlockExecution:
         logs: int,
         da_footprint: int = 0,
         blobs: int = 0,
+        refunded: int = 0,
     ) -> None:
         """Continue a block after these transactions; the overlay has their changes.
 
-        `header` is that of the block so far, and `logs` the number of logs in the receipts.
+        `header` is that of the block so far, `logs` the number of logs in the receipts, and
+        `refunded` the gas that their sequencer refunds.
+        """
+
+    def set_refunds(self, refunds: Sequence[tuple[int, int]]) -> None:
+        """Set the refunds of the transactions that run from now on: index in the block, and gas.
+
+        Sorted by index. A transaction with more is invalid; so is a post-execution transaction
+        in a block without refunds.
         """
 
     def run(
@@ -275,6 +284,7 @@ class BlockExecution:
 
     count: Final[int]  # of the transactions
     gas_used: Final[int]
+    refunded: Final[int]  # gas of the execution that is not in `gas_used`
     da_footprint: Final[int]
     blobs: Final[int]
     log_count: Final[int]
@@ -292,6 +302,9 @@ class BlockExecution:
 
     def fill(self, header: Header) -> Header:
         """Return the header with roots, bloom and gas of the transactions so far."""
+
+    def fill_with_end(self, header: Header, raw: bytes) -> tuple[Header, bytes]:
+        """Return the header as if this post-execution transaction ended the block; its receipt."""
 
 @final
 class Outcome:

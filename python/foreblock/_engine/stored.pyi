@@ -36,14 +36,15 @@ class StoredBlock:
         blob_fee: int = 0,
         l1: tuple[tuple[int | None, int], tuple[bool, int]] | None = None,
         has_footprint: bool = False,
+        has_refunds: bool = False,
         end: bytes = b"",
     ) -> Self:
         """`partials` have the portions of its body; none if it was imported whole.
 
         `homestead`: signatures follow EIP-2. `l1` are the prices of an Optimism block: the overhead
         in gas before Ecotone and the price, then whether sizes are of compressed transactions and
-        the gas of a byte in the data footprint. `has_footprint`: from Jovian on. `end` are the last
-        members of each receipt.
+        the gas of a byte in the data footprint. `has_footprint`: from Jovian on, `has_refunds`:
+        from Lagoon on. `end` are the last members of each receipt.
         """
 
     def transaction(
@@ -66,6 +67,9 @@ class StoredBlock:
 
         For the number of portions they are those of the block.
         """
+
+    def refunds(self, view: View) -> list[tuple[int, int]]:
+        """The gas that the sequencer refunds, with the indices of the transactions."""
 
     def receipt(self, view: View, index: int) -> bytes | None:
         """The receipt of the transaction at an index; None beyond the last."""

@@ -82,6 +82,7 @@ def trace_transactions(
     each: bool = False,
     block_hash: bytes | None = None,
     cheats: Sequence[_Cheat] = ...,
+    refunds: Sequence[tuple[int, int]] = ...,
     timeout_us: int | None = None,
     step_us: int | None = None,
 ) -> TraceText:
@@ -89,8 +90,8 @@ def trace_transactions(
 
     With `only`, the transactions before it are executed without tracing and those after it are not
     executed. `each` returns a list of objects with hashes. `cheats` are manually set accounts, in
-    the order of the transactions that they precede. Raises `TraceTooLong` above `limit` bytes, and
-    `DeadlineExceeded`.
+    the order of the transactions that they precede; `refunds` are those of the block: index and
+    gas. Raises `TraceTooLong` above `limit` bytes, and `DeadlineExceeded`.
     """
 
 def trace_call(

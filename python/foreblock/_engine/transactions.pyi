@@ -19,14 +19,16 @@ class Transaction:
     """
 
     hash: Final[bytes]  # keccak256 of `raw`
-    sender: Final[bytes]  # recovered from the signature; for a deposit, its `from` field
+    # Recovered from the signature; for a deposit, its `from` field; zero for post-execution.
+    sender: Final[bytes]
     raw: Final[bytes]  # the EIP-2718 encoding it was decoded from
-    type: Final[int]  # 0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit
+    type: Final[int]  # 0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit,
+    # 0x7d post-execution
     # None for deposits and for legacy transactions without replay protection.
     chain_id: Final[int | None]
     nonce: Final[int]  # 0 for deposits, whose nonce is only known at execution
     gas_limit: Final[int]
-    to: Final[bytes | None]  # None for a contract creation
+    to: Final[bytes | None]  # None for a contract creation and post-execution
     value: Final[int]  # in wei
     input: Final[bytes]
     gas_price: Final[int | None]  # in wei, as signed: legacy and access list only; 0 for deposits
@@ -37,6 +39,9 @@ class Transaction:
     blob_versioned_hashes: Final[tuple[bytes, ...] | None]  # blob only
     max_fee_per_blob_gas: Final[int | None]  # blob only, wei
     authorization_list: Final[tuple[Authorization, ...] | None]  # set code only
+    # Post-execution only: the version, the block number, and the refunds (index and gas), which
+    # are known of version 1 only.
+    post_exec: Final[tuple[int, int, list[tuple[int, int]]] | None]
 
     def effective_gas_price(self, base_fee_per_gas: int | None) -> int:
         """The price per gas at this base fee, in wei.
@@ -104,6 +109,9 @@ def deposit_transaction(
     input: bytes,
 ) -> Transaction:
     """Create the deposit with these fields, as in a block of the L2."""
+
+def post_exec_transaction(block_number: int, refunds: Sequence[tuple[int, int]]) -> Transaction:
+    """Create the transaction that ends a block with these refunds: index and gas."""
 
 def unsigned_transaction(message: Message, chain_id: int, nonce: int) -> Transaction:
     """Create a transaction of type 2 that names its sender instead of being signed.

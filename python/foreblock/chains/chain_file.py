@@ -44,6 +44,7 @@ FeedUrl = Annotated[str, Meta(pattern=r"^(wss?|poll\+https?)://[^\s]+$")]
 # In the order in which they follow each other.
 FORKS: Final = (
     "regolith", "canyon", "ecotone", "fjord", "granite", "holocene", "isthmus", "jovian", "karst",
+    "lagoon",
 )  # fmt: skip
 
 
@@ -67,6 +68,7 @@ class ForkTimes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     isthmus: Seconds | None = None
     jovian: Seconds | None = None
     karst: Seconds | None = None
+    lagoon: Seconds | None = None
 
     def begun(self) -> list[tuple[str, int]]:
         """The forks that have a time, in order."""

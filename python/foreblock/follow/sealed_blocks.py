@@ -216,7 +216,11 @@ class AnchoredBlocks:
         for at, block in enumerate(blocks):
             header = block.header
             end = known or rules_end(
-                header.number, header.timestamp, block.transactions, self._followed.unsupported
+                header.number,
+                header.timestamp,
+                block.transactions,
+                self._followed.unsupported,
+                self._followed.profile,
             )
             if end is not None:
                 if at:

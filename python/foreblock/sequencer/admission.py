@@ -36,6 +36,7 @@ from foreblock.ledger.rules.transaction_rules import (
     BLOB,
     DEPOSIT,
     MAX_INIT_CODE,
+    POST_EXEC,
     floor_gas,
     intrinsic_gas,
     unsigned_nonce,
@@ -219,7 +220,9 @@ def _prices(fees: L1Fees, fork: OptimismFork) -> L1Attributes:
 
 
 def _check_form(transaction: Transaction, terms: Terms) -> None:
-    if transaction.type == DEPOSIT or (transaction.type == BLOB and terms.blobs is None):
+    if transaction.type in {DEPOSIT, POST_EXEC} or (
+        transaction.type == BLOB and terms.blobs is None
+    ):
         raise UnsupportedType(transaction.type)
     if transaction.type == BLOB and terms.blobs is not None:
         found = len(transaction.blob_versioned_hashes or ())

@@ -268,7 +268,7 @@ class BlockBuilder:
         now = self.clock.monotonic_ns()
         ends_ns = runs_until_ns(due_ns, now, self.schedule.interval_ns)
         allowance = Allowance(time_us=(ends_ns - now) // 1_000, least_us=LEAST_US)
-        while not until.is_spent(block.gas_used) and (best := pool.best()) is not None:
+        while not until.is_spent(block.executed_gas) and (best := pool.best()) is not None:
             if block.count == enough:
                 return
             if not self._fits(best, until):
@@ -297,7 +297,7 @@ class BlockBuilder:
 
     def _fits(self, pooled: Pooled, until: Budget) -> bool:
         block, blobs = self.block, self.terms.blobs
-        if not until.fits(pooled, block.gas_used, block.da_footprint):
+        if not until.fits(pooled, block.executed_gas, block.da_footprint):
             return False
         if pooled.blobs and not (blobs and blobs.take(pooled, block.blobs)):
             return False

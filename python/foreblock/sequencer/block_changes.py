@@ -168,7 +168,7 @@ class BlockChanges:
         """The gas that the start of the block in progress has used, or may use."""
         builder = self._builder
         is_optimism = builder.block.rules.optimism is not None
-        return max(builder.block.gas_used, builder.mining.start_gas) if is_optimism else 0
+        return max(builder.block.executed_gas, builder.mining.start_gas) if is_optimism else 0
 
     def _run(self) -> BlockRun:
         return BlockRun(self._builder.writer, self._builder.clock, self._builder.block)

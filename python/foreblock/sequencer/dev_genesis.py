@@ -54,6 +54,7 @@ _OPTIMISM_TIMES: Final = (
     ("jovianTime", OptimismFork.JOVIAN),
     ("osakaTime", OptimismFork.KARST),
     ("karstTime", OptimismFork.KARST),
+    ("lagoonTime", OptimismFork.LAGOON),
 )
 _ETHEREUM_TIMES: Final = (
     ("shanghai", EthereumFork.SHANGHAI),
@@ -191,7 +192,7 @@ def _need_request_contracts(genesis: Genesis) -> None:
 def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
     """Refuse forks that begin with transactions of their own, which come from L1."""
     for start, fork in optimism.forks:
-        if start > genesis.timestamp and fork != OptimismFork.KARST:
+        if start > genesis.timestamp and fork < OptimismFork.KARST:
             what = f"{fork.name.title()} has to be in force at block 0, or never"
             raise BadGenesis("config", what)
 

@@ -94,8 +94,11 @@ class ChainSettings:
     )
     fork: str = setting(
         "newest",
-        "fork of these rules, bedrock to karst or paris to osaka; the newest: jovian, osaka",
+        "fork of these rules, bedrock to lagoon or paris to osaka; the newest: jovian, osaka",
         "NAME",
+    )
+    refund_gas: int = setting(
+        0, "gas that the sequencer refunds to each transaction, from Lagoon on", "GAS", most=21_000
     )
     alloc: str = setting(
         "", "file with more accounts: a geth allocation or genesis, or anvil's state dump", "FILE"

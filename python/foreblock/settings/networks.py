@@ -158,6 +158,8 @@ def check_interval(chain: ChainSettings) -> None:
     has_base_rules = chain.rules == "optimism" and chain.fork in BASE_FORKS
     if chain.base_time and not (chain.block_time == BASE_BLOCK_TIME and has_base_rules):
         raise BadSetting("base_time", "needs block_time 0.2 and the rules optimism from Jovian on")
+    if chain.refund_gas and chain.fork != "lagoon" and not chain.genesis:
+        raise BadSetting("refund_gas", "needs the fork lagoon")
     if chain.interval > chain.block_time:
         raise BadSetting("interval", f"expected at most block_time, which is {chain.block_time:g}")
 

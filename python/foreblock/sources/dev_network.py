@@ -194,6 +194,7 @@ class DevChainSource:
             distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
             address_index=self._network.address_index,
             chooses_bases=True,
+            refund_gas=chain.refund_gas,
             metrics=self._metrics,
             commits=self._commits,
             learned=None if fork is None else fork.learned,

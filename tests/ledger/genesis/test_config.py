@@ -74,11 +74,11 @@ def test_optimism_forks_by_time() -> None:
     times = {key: None for key in JOVIAN if key.endswith("Time")}
     ladder = {"regolithTime": 1, "canyonTime": 2, "ecotoneTime": 3, "fjordTime": 4,
               "graniteTime": 5, "holoceneTime": 6, "isthmusTime": 7, "jovianTime": 8,
-              "karstTime": 9}  # fmt: skip
+              "karstTime": 9, "lagoonTime": 10}  # fmt: skip
     chain = profile(JOVIAN, **(times | ladder))
-    rules = [chain.rules(1, time, merged=True) for time in range(10)]
+    rules = [chain.rules(1, time, merged=True) for time in range(11)]
     assert [rule.optimism for rule in rules] == list(OptimismFork)
-    assert rules[9].engine_name == "optimism:Karst"
+    assert rules[9].engine_name == rules[10].engine_name == "optimism:Karst"
     assert rules[7].ethereum is EthereumFork.PRAGUE
     assert rules[9].ethereum is EthereumFork.OSAKA
     assert profile(JOVIAN, **(times | ladder), osakaTime=9) == chain

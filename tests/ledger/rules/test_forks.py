@@ -20,6 +20,7 @@ from foreblock.ledger.rules.profile import RulesEnd, diverged, rules_end, unknow
 from foreblock.ledger.rules.transaction_rules import floor_gas, intrinsic_gas
 from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE, check_body
 from support.chains.dev_chain import ACCOUNTS
+from support.chains.profiles import JOVIAN, profile
 from support.each_case import each_case
 from support.executing import execute
 from support.payloads.small_store import ALICE, BOB, env, message, with_code
@@ -133,30 +134,34 @@ def _is_executed(transaction: Transaction, rules: Rules) -> bool:
     return True
 
 
-LEGACY, FEES, DEPOSIT, UNKNOWN = b"\xc0", b"\x02\xc0", b"\x7e\xc0", b"\x7d\xc0"
+LEGACY, FEES, DEPOSIT, UNKNOWN = b"\xc0", b"\x02\xc0", b"\x7e\xc0", b"\x7c\xc0"
+POST_EXEC = b"\x7d\xc0"
 
 
 @each_case(
     ("timestamp", "transactions", "unsupported", "why"),
     [
         (99, [LEGACY, FEES, DEPOSIT], {}, None),
-        (99, [], {"lagoon": 100}, None),
-        (100, [], {"lagoon": 100}, "fork lagoon"),
-        (250, [], {"later": 200, "lagoon": 100}, "fork lagoon"),
-        (99, [FEES, UNKNOWN, UNKNOWN], {"lagoon": 100}, "transaction 1 has the type 0x7d"),
-        (100, [UNKNOWN], {"lagoon": 100}, "fork lagoon"),
+        (99, [], {"interop": 100}, None),
+        (100, [], {"interop": 100}, "fork interop"),
+        (250, [], {"later": 200, "interop": 100}, "fork interop"),
+        (99, [FEES, UNKNOWN, UNKNOWN], {"interop": 100}, "transaction 1 has the type 0x7c"),
+        (100, [UNKNOWN], {"interop": 100}, "fork interop"),
+        (49, [FEES, POST_EXEC], {}, "transaction 1 has the type 0x7d"),
+        (50, [FEES, POST_EXEC], {}, None),
     ],
 )
 def test_block_ends_the_rules_it_is_known_to_end(
     timestamp: int, transactions: list[bytes], unsupported: dict[str, int], why: str | None
 ) -> None:
     expected = None if why is None else RulesEnd(7, why)
-    assert rules_end(7, timestamp, transactions, unsupported) == expected
+    chain = profile(JOVIAN, karstTime=40, lagoonTime=50)
+    assert rules_end(7, timestamp, transactions, unsupported, chain) == expected
 
 
 def test_types_are_those_that_can_be_decoded() -> None:
     known = {kind for kind in range(0xC0) if unknown_type(bytes([kind])) is None}
-    assert known == {1, 2, 3, 4, 0x7E}
+    assert known == {1, 2, 3, 4, 0x7D, 0x7E}
     assert unknown_type(b"") is None  # not a transaction at all: reported by decoding
 
 

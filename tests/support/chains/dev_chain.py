@@ -15,7 +15,7 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
 from foreblock.ledger.rules.transaction_rules import BLOB_BYTES
-from foreblock.ledger.storage.chain_head import partials_of_sealed, read_header
+from foreblock.ledger.storage.chain_head import portions_of_sealed, read_header
 from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_rows import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
@@ -122,6 +122,7 @@ class DevChain:
             self.clock,
             keep_partials=self.keep_partials,
             chooses_bases=True,
+            refund_gas=self.options.refund_gas,
             commits=self.commits,
         )
         self.sequencer = Sequencer(
@@ -209,7 +210,7 @@ def sealed_block(view: View, number: int) -> Block:
     """A sealed block, built from the rows of its indices."""
     header, _ = read_header(view, number)
     raws: list[bytes] = []
-    for partial in partials_of_sealed(view, number):
+    for partial in portions_of_sealed(view, number):
         raws += decode_items(view.row(transactions_key(number, partial)) or b"")
     return Block(header, raws, withdrawals=None if header.withdrawals_root is None else ())
 

@@ -130,12 +130,12 @@ class Truth:
         base = self.base(number, salt)
         parent_state = on_sealed(self.store, self.profile, number - 1)
         block = BlockInProgress.begin(parent_state, base, keccak256(name.encode())[:8])
-        block.run([_deposit(base), *upgrades])
+        block.run([first_deposit(base), *upgrades])
         messages, blocks = [], []
         raws: tuple[bytes, ...] = ()
         for index, wishes in enumerate(plan):
             for who, what in wishes:
-                block.run([_transaction(block, who, what)])
+                block.run([signed_wish(block, who, what)])
             closed = block.close_index(1_000_000 + index)
             raws += closed.transactions
             sealed = closed.header.replace(state_root=block.roots.root())
@@ -183,7 +183,7 @@ class Truth:
         return message
 
 
-def _deposit(base: Base) -> Transaction:
+def first_deposit(base: Base) -> Transaction:
     return deposit_transaction(
         source_hash=keccak256(b"deposit" + base.parent_hash),
         sender=ATTRIBUTES_DEPOSITOR,
@@ -195,7 +195,7 @@ def _deposit(base: Base) -> Transaction:
     )
 
 
-def _transaction(block: BlockInProgress, who: int, what: int) -> Transaction:
+def signed_wish(block: BlockInProgress, who: int, what: int) -> Transaction:
     """Build a transfer, or a call that writes a slot and logs it."""
     account = block.account(SENDERS[who])
     nonce = 0 if account is None else account.nonce

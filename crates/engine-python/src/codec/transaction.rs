@@ -12,6 +12,9 @@ use pyo3::types::PyTuple;
 use super::header::Header;
 use crate::convert::{Arg, Integer, Pair};
 
+/// The index of a transaction, and gas.
+type Refunds = Vec<(u64, u64)>;
+
 /// A decoded transaction with its sender.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq)]
@@ -62,7 +65,7 @@ impl Transaction {
 
     #[getter]
     fn to(&self) -> Option<[u8; 20]> {
-        self.0.fields().to().map(|to| to.into_array())
+        self.0.to().map(|to| to.into_array())
     }
 
     #[getter]
@@ -127,6 +130,15 @@ impl Transaction {
     fn authorization_list<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let list = self.0.fields().authorization_list();
         list.map(|list| PyTuple::new(py, list.iter().cloned().map(Authorization))).transpose()
+    }
+
+    /// The version, the block number and the refunds of a post-execution transaction.
+    #[getter]
+    fn post_exec(&self) -> Option<(u8, u64, Refunds)> {
+        let payload = self.0.post_exec()?;
+        let entries = payload.gas_refund_entries.iter();
+        let refunds = entries.map(|entry| (entry.index, entry.gas_refund)).collect();
+        Some((payload.version, payload.block_number, refunds))
     }
 
     #[pyo3(signature = (header, index, deposit = None))]

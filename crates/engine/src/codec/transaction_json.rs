@@ -31,6 +31,12 @@ pub fn fragment(out: &mut Vec<u8>, transaction: &Transaction, place: &Place<'_>)
     member(out, b",\"type\":", |out| quantity(out, fields.ty().into()));
     member(out, b",\"hash\":", |out| data(out, transaction.hash));
     member(out, b",\"from\":", |out| data(out, transaction.sender));
+    if transaction.post_exec().is_some() {
+        member(out, b",\"gas\":", |out| quantity(out, 0));
+        member(out, b",\"value\":", |out| quantity(out, 0));
+        member(out, b",\"input\":", |out| data(out, fields.input()));
+        return;
+    }
     member(out, b",\"to\":", |out| match fields.to() {
         Some(to) => data(out, to),
         None => out.extend_from_slice(b"null"),
@@ -50,7 +56,7 @@ pub fn fragment(out: &mut Vec<u8>, transaction: &Transaction, place: &Place<'_>)
         Envelope::Signed(_) | Envelope::Unsigned(_) if fields.ty() != 0 => {
             typed_members(out, transaction);
         }
-        Envelope::Signed(_) | Envelope::Unsigned(_) => (),
+        Envelope::Signed(_) | Envelope::PostExec(_) | Envelope::Unsigned(_) => (),
     }
     optional(out, b",\"chainId\":", fields.chain_id(), quantity);
 }

@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod overlay;
 pub mod precompiles;
 pub mod rules;
+pub mod settlement;
 pub mod transact;
 pub(crate) mod transfers;
 pub(crate) mod work;

@@ -38,6 +38,19 @@ pub enum Status {
 }
 
 impl Outcome {
+    /// Success without any effect.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            status: Status::Success,
+            gas_used: 0,
+            max_gas_used: 0,
+            output: Bytes::new(),
+            logs: Vec::new(),
+            created: None,
+            collected: None,
+        }
+    }
+
     pub fn is_success(&self) -> bool {
         self.status == Status::Success
     }

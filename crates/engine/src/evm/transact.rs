@@ -40,6 +40,7 @@ use crate::{
         outcome::Outcome,
         overlay::Overlay,
         rules::Rules,
+        settlement::{Refunds, Settlement, refund_at},
     },
     missing_keys::{MOST_KEYS, Missed, MissingKeys},
     state::{AccountState, StateReader},
@@ -55,7 +56,12 @@ pub fn estimated_compressed_size(raw: &[u8]) -> u64 {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     pub transactions: usize,
+    /// Before refunds by the sequencer: these do not let more gas into a block.
     pub gas_used: u64,
+    /// Refunds by the sequencer.
+    refunds: Refunds,
+    /// The index in the block of the first of its transactions.
+    first: u64,
     /// Used on Optimism from Jovian on.
     pub da_footprint: u64,
     /// The L1 fee values of the current state, if they were read. Reading them takes as long as a
@@ -66,6 +72,17 @@ pub struct Progress {
 impl Progress {
     pub fn new(gas_used: u64, da_footprint: u64) -> Self {
         Self { gas_used, da_footprint, ..Self::default() }
+    }
+
+    /// With the refunds of the block; `first` is the index of the next transaction.
+    #[must_use]
+    pub fn refunding(self, refunds: Refunds, first: u64) -> Self {
+        Self { refunds, first, ..self }
+    }
+
+    /// The refund of the next transaction.
+    fn refund(&self) -> u64 {
+        refund_at(&self.refunds, self.first + self.transactions as u64)
     }
 
     /// Called after a change of the state by anything but a transaction.
@@ -81,6 +98,8 @@ pub struct Executed {
     pub deposit_nonce: Option<u64>,
     /// Fees of an Optimism transaction in addition to gas; `None` for deposits and on Ethereum.
     pub optimism: Option<OptimismFees>,
+    /// Gas refunded by the sequencer, which the outcome does not include.
+    pub refunded: u64,
 }
 
 impl Executed {
@@ -310,8 +329,12 @@ impl Block<'_> {
             (Rules::Optimism(spec), Envelope::Deposit(deposit)) => {
                 self.deposit(overlay, deposit, spec)
             }
+            (Rules::Optimism(_), Envelope::PostExec(_)) => self.post_exec(),
             (Rules::Ethereum(_), Envelope::Deposit(_)) => {
                 Err(refuse("deposits are not transactions of this chain"))
+            }
+            (Rules::Ethereum(_), Envelope::PostExec(_)) => {
+                Err(refuse("post-execution transactions are not transactions of this chain"))
             }
             (Rules::Optimism(_), Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
         }
@@ -339,7 +362,16 @@ impl Block<'_> {
             it.ethereum(overlay, setup, input)
         })?;
         let outcome = self.keep(overlay, ran)?;
-        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None }))
+        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None, refunded: 0 }))
+    }
+
+    /// It has no effect of its own: its refunds are settled with the transactions that get them.
+    fn post_exec(self) -> Step {
+        if self.progress.refunds.is_empty() {
+            return Err(refuse("there is no post-execution transaction in this block"));
+        }
+        let outcome = Outcome::nothing();
+        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None, refunded: 0 }))
     }
 
     fn optimism(
@@ -367,17 +399,28 @@ impl Block<'_> {
             },
             l1: Some(l1.clone()),
         };
-        let ran = self.run_optimism(overlay, input)?;
-        let outcome = self.keep(overlay, ran)?;
-        let operator_fee = match spec.is_enabled_in(OpSpecId::ISTHMUS) {
-            true => {
-                let gas_used = U256::from(outcome.gas_used);
-                l1.operator_fee_charge(&transaction.raw, gas_used, spec)
-            }
+        let mut ran = self.run_optimism(overlay, input)?;
+        let operator_fee = |gas: u64| match spec.is_enabled_in(OpSpecId::ISTHMUS) {
+            true => l1.operator_fee_charge(&transaction.raw, U256::from(gas), spec),
             false => U256::ZERO,
         };
-        let fees = OptimismFees { l1_fee, operator_fee, da_footprint };
-        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: Some(fees) }))
+        let (gas, refunded) = (ran.result.tx_gas_used(), self.progress.refund());
+        let Some(charged) = gas.checked_sub(refunded) else {
+            return Err(refuse(format!("a refund of {refunded} gas, above its {gas}")));
+        };
+        if refunded > 0 {
+            let settlement = Settlement {
+                gas: refunded,
+                price: transaction.fields().effective_gas_price(Some(self.env.base_fee())),
+                base_fee: self.env.base_fee(),
+                operator_fee: operator_fee(gas).saturating_sub(operator_fee(charged)),
+            };
+            let beneficiary = self.env.block.beneficiary;
+            settlement.apply(&mut ran.state, transaction.sender, beneficiary).map_err(refuse)?;
+        }
+        let outcome = Outcome { gas_used: charged, ..self.keep(overlay, ran)? };
+        let fees = OptimismFees { l1_fee, operator_fee: operator_fee(charged), da_footprint };
+        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: Some(fees), refunded }))
     }
 
     fn deposit(mut self, overlay: &mut Overlay, deposit: &TxDeposit, spec: OpSpecId) -> Step {
@@ -392,7 +435,7 @@ impl Block<'_> {
         let input = OptimismInput { transaction, l1: None };
         let ran = self.run_optimism(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
-        Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
+        Ok(self.done(Executed { outcome, deposit_nonce, optimism: None, refunded: 0 }))
     }
 
     fn run_optimism(
@@ -495,10 +538,13 @@ impl Block<'_> {
 
     fn done(self, executed: Executed) -> (Executed, Progress) {
         let footprint = executed.optimism.map_or(0, |fees| fees.da_footprint);
+        let gas = executed.outcome.gas_used.saturating_add(executed.refunded);
         let after = Progress {
             transactions: self.progress.transactions + 1,
-            gas_used: self.progress.gas_used.saturating_add(executed.outcome.gas_used),
+            gas_used: self.progress.gas_used.saturating_add(gas),
             da_footprint: self.progress.da_footprint.saturating_add(footprint),
+            refunds: self.progress.refunds.clone(),
+            first: self.progress.first,
             l1: self.l1,
         };
         (executed, after)
@@ -512,7 +558,9 @@ fn refuse(why: impl Into<Cow<'static, str>>) -> Failure {
 fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
     match &transaction.envelope {
         Envelope::Signed(_) => {}
-        Envelope::Deposit(_) => return Err(refuse("a deposit where none can be")),
+        Envelope::Deposit(_) | Envelope::PostExec(_) => {
+            return Err(refuse("a system transaction where none can be"));
+        }
         Envelope::Unsigned(envelope) if named_sender(envelope) == Some(transaction.sender) => {}
         Envelope::Unsigned(_) => return Err(refuse("nobody signed it")),
     }
@@ -543,7 +591,7 @@ fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
 fn checks_of(transaction: &Transaction) -> Checks {
     match &transaction.envelope {
         Envelope::Unsigned(_) => Checks { sender_code: false, ..CONSENSUS },
-        Envelope::Signed(_) | Envelope::Deposit(_) => CONSENSUS,
+        Envelope::Signed(_) | Envelope::Deposit(_) | Envelope::PostExec(_) => CONSENSUS,
     }
 }
 

@@ -34,12 +34,12 @@ pub struct Batch {
 /// The parent of a partial block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parent {
-    /// First partial of the block above this sealed block.
+    /// Partial of the block above this sealed block, with the whole of it so far.
     Sealed(u64),
     /// A later index of this partial's block.
     Partial(u64),
-    /// First partial of the block after this partial's block, which is not sealed yet, with the
-    /// parent hash that the new block names.
+    /// Partial of the block after this partial's block, which is not sealed yet, with the whole of
+    /// its block so far, and the parent hash that this names.
     Stacked(u64, B256),
 }
 

@@ -306,13 +306,13 @@ impl Applying<'_, '_> {
         self.put_partial(number, &Partial { block, index, hash, start, parent_hash, status })
     }
 
-    /// The start of a new partial, and the parent hash that its block names.
+    /// The start of a new partial, and the parent hash that its block names. A partial on the block
+    /// below has its whole block: it is the first, or that block was executed again.
     fn place(&self, new: &NewPartial) -> Result<(Start, B256)> {
         let NewPartial { block, index, .. } = *new;
         let (fits, start, parent_hash) = match new.parent {
             Parent::Sealed(below) => {
-                let fits = (Some(block), index) == (below.checked_add(1), 0);
-                (fits, Start::Sealed(below), self.known(below)?.hash)
+                (Some(block) == below.checked_add(1), Start::Sealed(below), self.known(below)?.hash)
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
@@ -322,8 +322,7 @@ impl Applying<'_, '_> {
             }
             Parent::Stacked(number, parent_hash) => {
                 let below = self.reachable(number)?.block;
-                let fits = (Some(block), index) == (below.checked_add(1), 0);
-                (fits, Start::Partial(number), parent_hash)
+                (Some(block) == below.checked_add(1), Start::Partial(number), parent_hash)
             }
         };
         check(fits, || format!("partial {block}.{index} cannot stand on {:?}", new.parent))?;

@@ -16,7 +16,7 @@ use super::rlp::{damaged, number, take_item, take_list};
 use super::tips::{Bid, read_bids};
 use crate::codec::header::{Header, timestamp_ms};
 use crate::codec::json::{data, member, optional, quantity};
-use crate::codec::transaction::{Transaction, decode_at, decode_known};
+use crate::codec::transaction::{POST_EXEC_TYPE, Transaction, decode_at, decode_known};
 use crate::error::Result;
 use crate::store::View;
 
@@ -28,6 +28,10 @@ const DIFFICULTY: usize = 32;
 const BEFORE_TIMESTAMP: usize = 11;
 const ADDRESS: usize = 20;
 const POSITION: usize = 16;
+
+/// In the number of a portion: it has the end of a block after this partial, its post-execution
+/// transaction.
+const END: u64 = 1 << 63;
 
 /// A block and how its receipts are shown.
 #[derive(Debug)]
@@ -140,7 +144,7 @@ pub fn portions_of_sealed(view: &View, block: u64) -> Result<Vec<Portion>> {
     view.with_rows([&key], |[row]| {
         let (partials, _) = row.unwrap_or_default().as_chunks();
         let partials = partials.iter().map(|partial| u64::from_be_bytes(*partial));
-        if partials.clone().next_back() != Some(sealed.delta) {
+        if partials.clone().next_back().map(|last| last & !END) != Some(sealed.delta) {
             return Ok(vec![Portion(block, None)]);
         }
         Ok(partials.map(|partial| Portion(block, Some(partial))).collect())
@@ -322,6 +326,7 @@ impl StoredBlock {
         if skipped > limits.skipped {
             return Ok(false);
         }
+        let refunds = self.refunds(view)?;
         self.with_rows(view, portion, |[transactions, receipts, senders]| {
             let Some(raw) = Items::new(transactions.ok_or_else(lacking)?)?.at(skipped)? else {
                 return Ok(false);
@@ -336,7 +341,7 @@ impl StoredBlock {
                 logs: start.logs + found.logs_before,
             };
             let transaction = self.decode(portion, raw, senders, skipped)?;
-            self.format.write(out, &transaction, found.encoded, before)?;
+            self.format.write(out, &transaction, found.encoded, before, &refunds)?;
             Ok(true)
         })
     }
@@ -357,6 +362,7 @@ impl StoredBlock {
         let (portion, start) = self.find(view, before.transactions)?;
         let skipped =
             usize::try_from(before.transactions - start.transactions).unwrap_or(usize::MAX);
+        let refunds = self.refunds(view)?;
         self.with_rows(view, portion, |[transactions, receipts, senders]| {
             let mut raws = Items::new(transactions.ok_or_else(lacking)?)?;
             let mut encoded = Items::new(receipts.ok_or_else(lacking)?)?;
@@ -372,7 +378,7 @@ impl StoredBlock {
                     out.push(b',');
                 }
                 let transaction = self.decode(portion, raw, senders, index)?;
-                before = self.format.write(out, &transaction, receipt, before)?;
+                before = self.format.write(out, &transaction, receipt, before, &refunds)?;
             }
             Ok(before)
         })
@@ -385,13 +391,34 @@ impl StoredBlock {
     /// `Undecodable` or `StoreDamaged` for malformed transactions and receipts.
     pub fn texts(&self, raws: &[&[u8]], receipts: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
         let mut before = Position::default();
+        let refunds = refunds_in(raws.last().copied())?;
         let write = |(raw, receipt): (&&[u8], &&[u8])| {
             let mut out = Vec::new();
             let transaction = decode_at(raw, self.homestead)?;
-            before = self.format.write(&mut out, &transaction, receipt, before)?;
+            before = self.format.write(&mut out, &transaction, receipt, before, &refunds)?;
             Ok(out)
         };
         raws.iter().zip(receipts).map(write).collect()
+    }
+
+    /// The refunds of the block by its sequencer, from its last transaction.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` or `Undecodable` if a row is missing or malformed, `StoreClosed`, `Store`.
+    pub fn refunds(&self, view: &View) -> Result<Vec<(u64, u64)>> {
+        if !self.format.has_refunds {
+            return Ok(Vec::new());
+        }
+        let last = self.portion(self.partials.len().saturating_sub(1));
+        // A block in progress does not have its end yet.
+        let end = Portion(last.0, last.1.map(|partial| partial | END));
+        view.with_rows([end.transactions().as_ref()], |[row]| {
+            let Some(row) = row else { return Ok(Vec::new()) };
+            let items = Items::new(row)?;
+            let last = items.left().checked_sub(1);
+            refunds_in(last.map(|last| items.at(last)).transpose()?.flatten())
+        })
     }
 
     fn decode(
@@ -482,6 +509,18 @@ fn end_of(view: &View, portion: Portion, start: Position) -> Result<Position> {
         gas: gas.unwrap_or(start.gas),
         logs: start.logs.saturating_add(logs),
     })
+}
+
+/// The refunds in the last transaction of a block.
+fn refunds_in(last: Option<&[u8]>) -> Result<Vec<(u64, u64)>> {
+    match last {
+        Some(raw @ [POST_EXEC_TYPE, ..]) => {
+            let transaction = decode_known(raw, Address::ZERO)?;
+            let entries = transaction.post_exec().map_or(&[][..], |it| &it.gas_refund_entries);
+            Ok(entries.iter().map(|entry| (entry.index, entry.gas_refund)).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn lacking() -> crate::error::Error {

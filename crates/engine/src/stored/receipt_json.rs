@@ -9,6 +9,7 @@ use crate::codec::header::Header;
 use crate::codec::json::{array, data, member, optional, quantity, wide_quantity};
 use crate::codec::transaction::Transaction;
 use crate::error::Result;
+use crate::evm::settlement::refund_at;
 
 const GAS_PER_BLOB: u64 = 1 << 17;
 
@@ -21,6 +22,8 @@ pub struct ReceiptFormat {
     pub l1: Option<L1Prices>,
     /// True on an Optimism chain from Jovian on.
     pub has_footprint: bool,
+    /// True on an Optimism chain from Lagoon on.
+    pub has_refunds: bool,
     base_fee: Option<u64>,
     /// The last members of each log, and of each receipt.
     log_end: Box<[u8]>,
@@ -54,6 +57,7 @@ impl ReceiptFormat {
             blob_fee,
             l1,
             has_footprint: false,
+            has_refunds: false,
             base_fee: header.base_fee_per_gas,
             log_end: log_end.into(),
             end: all.into(),
@@ -65,7 +69,13 @@ impl ReceiptFormat {
         Self { has_footprint, ..self }
     }
 
-    /// Writes a receipt as encoded in its trie, and returns the position after it.
+    #[must_use]
+    pub fn with_refunds(self, has_refunds: bool) -> Self {
+        Self { has_refunds, ..self }
+    }
+
+    /// Writes a receipt as encoded in its trie, and returns the position after it. `refunds` are
+    /// those of the block.
     ///
     /// # Errors
     ///
@@ -76,6 +86,7 @@ impl ReceiptFormat {
         transaction: &Transaction,
         encoded: &[u8],
         before: Position,
+        refunds: &[(u64, u64)],
     ) -> Result<Position> {
         let (fields, receipt) = (transaction.fields(), EncodedReceipt::new(encoded)?);
         let deposit = deposit_fields(&receipt)?;
@@ -85,7 +96,7 @@ impl ReceiptFormat {
         member(out, b",\"transactionIndex\":", |out| quantity(out, before.transactions));
         member(out, b",\"type\":", |out| quantity(out, fields.ty().into()));
         member(out, b",\"from\":", |out| data(out, transaction.sender));
-        member(out, b",\"to\":", |out| data_or_null(out, fields.to()));
+        member(out, b",\"to\":", |out| data_or_null(out, transaction.to()));
         member(out, b",\"cumulativeGasUsed\":", |out| quantity(out, receipt.gas));
         member(out, b",\"gasUsed\":", |out| quantity(out, gas_used));
         member(out, b",\"effectiveGasPrice\":", |out| {
@@ -95,7 +106,7 @@ impl ReceiptFormat {
             Some(_) => deposit[0],
             None => Some(fields.nonce()),
         };
-        let creator = nonce.filter(|_| fields.to().is_none());
+        let creator = nonce.filter(|_| fields.kind().is_create());
         member(out, b",\"contractAddress\":", |out| {
             data_or_null(out, creator.map(|nonce| transaction.sender.create(nonce)));
         });
@@ -108,6 +119,13 @@ impl ReceiptFormat {
             member(out, b",\"status\":", |out| quantity(out, (!receipt.outcome.is_empty()).into()));
         }
         self.write_fees(out, transaction, deposit);
+        if self.has_refunds && transaction.is_standard() {
+            let refund = refund_at(refunds, before.transactions);
+            member(out, b",\"opGasRefund\":", |out| match refund {
+                0 => out.extend_from_slice(b"null"),
+                gas => quantity(out, gas),
+            });
+        }
         out.extend_from_slice(&self.end);
         let transactions = before.transactions.saturating_add(1);
         Ok(Position { transactions, gas: receipt.gas, logs: before.logs.saturating_add(logs) })
@@ -138,8 +156,8 @@ impl ReceiptFormat {
 
     /// Writes the fields that depend on fork and type.
     fn write_fees(&self, out: &mut Vec<u8>, transaction: &Transaction, deposit: [Option<u64>; 2]) {
-        let cost = match (transaction.deposit(), &self.l1) {
-            (None, Some(prices)) => prices.cost(&transaction.raw),
+        let cost = match &self.l1 {
+            Some(prices) if transaction.is_standard() => prices.cost(&transaction.raw),
             _ => L1Cost::default(),
         };
         let blobs = transaction.fields().blob_versioned_hashes();

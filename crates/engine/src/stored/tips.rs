@@ -9,7 +9,7 @@ mod tests;
 
 use alloy_eips::eip1559::calc_effective_gas_price;
 
-use crate::codec::transaction::DEPOSIT_TYPE;
+use crate::codec::transaction::{DEPOSIT_TYPE, POST_EXEC_TYPE};
 use crate::error::Result;
 use crate::stored::items::{Items, receipt_facts};
 use crate::stored::rlp::{damaged, take_item, take_list, wide_number};
@@ -17,14 +17,15 @@ use crate::stored::rlp::{damaged, take_item, take_list, wide_number};
 /// A tip in wei, and the gas used at that tip.
 pub type Bid = (u128, u64);
 
-/// The tip of a transaction as encoded in its trie; `None` for a deposit.
+/// The tip of a transaction as encoded in its trie; `None` for a deposit and a
+/// post-execution transaction.
 ///
 /// # Errors
 ///
 /// `StoreDamaged` if the bytes are not a transaction.
 pub fn tip_of(raw: &[u8], base_fee: Option<u64>) -> Result<Option<u128>> {
     let (kind, mut outer) = match raw {
-        [DEPOSIT_TYPE, ..] => return Ok(None),
+        [DEPOSIT_TYPE | POST_EXEC_TYPE, ..] => return Ok(None),
         [kind @ 1..0x80, rest @ ..] => (*kind, rest),
         _ => (0, raw),
     };

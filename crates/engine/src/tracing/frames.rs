@@ -116,6 +116,28 @@ impl Frames {
         self.faults.is_some()
     }
 
+    /// Records a call from and to the zero address that did nothing, for a post-execution
+    /// transaction.
+    pub(crate) fn note_nothing(&mut self, input: &Bytes) {
+        self.enter(Frame {
+            kind: Kind::Call(CallScheme::Call),
+            from: Address::ZERO,
+            to: Address::ZERO,
+            value: U256::ZERO,
+            gas: 0,
+            gas_used: 0,
+            input: input.clone(),
+            output: Bytes::new(),
+            error: None,
+            reverted: false,
+            precompile: false,
+            calls: Vec::new(),
+            logs: Vec::new(),
+            logs_before: self.next_log,
+        });
+        self.open.pop();
+    }
+
     fn enter(&mut self, frame: Frame) {
         self.held += FRAME_BYTES + frame.input.len();
         let number = self.all.len();

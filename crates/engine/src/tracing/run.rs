@@ -39,6 +39,7 @@ use crate::{
         },
         outcome::{Outcome, Status},
         overlay::{Overlay, Override},
+        settlement::Refunds,
         transact::{self, Observer, Progress},
     },
     message::Message,
@@ -110,6 +111,8 @@ pub struct Request {
     pub limits: Limits,
     /// Sorted by index.
     pub cheats: Vec<Cheat>,
+    /// Refunds of the block by its sequencer.
+    pub refunds: Refunds,
 }
 
 /// The text, and the rest of the selection.
@@ -127,7 +130,7 @@ pub fn transactions<'a>(
     request: Request,
 ) -> Result<Traced> {
     let mut session = Session::new(env, request);
-    let mut progress = Progress::default();
+    let mut progress = Progress::default().refunding(session.request.refunds.clone(), 0);
     let mut allowance = Allowance::from(session.request.limits.clone());
     if session.request.scope == TraceScope::Each {
         session.text.push(b"[");
@@ -374,6 +377,11 @@ impl<'a> Session<'a> {
     ) -> Result<Watching> {
         let mut watching = self.watching();
         let sender = transaction.sender;
+        if let (Kind::Frames(frames), Some(_)) =
+            (&mut watching.recorder.kind, transaction.post_exec())
+        {
+            frames.note_nothing(transaction.fields().input());
+        }
         if let Kind::Steps(steps) = &mut watching.recorder.kind {
             let all = transaction.recovered_authorizations().into_iter();
             let signed = all.map(|it| (Authorization::clone(&it), it.authority()));
@@ -482,6 +490,8 @@ impl<'a> Session<'a> {
         text.push(b",\"stateDiff\":");
         match state_diff {
             None => text.push(b"null"),
+            // Nothing ran: a post-execution transaction.
+            Some(diff) if diff.is_empty() => text.push(b"{}"),
             Some(diff) => diff.into_chunks().for_each(|chunk| text.push(&chunk)),
         }
         text.push(b",\"trace\":[");

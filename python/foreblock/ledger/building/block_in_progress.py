@@ -27,11 +27,15 @@ from foreblock._engine import (
     MissingKeys,
     Overlay,
     Transaction,
+    decode_transaction,
+    keccak256,
+    post_exec_transaction,
 )
 from foreblock.errors import StateMissing
 from foreblock.ledger.building.closed_index import (
     BlockEnd,
     ClosedIndex,
+    PostExecution,
     base_of,
     has_requests,
     header_of,
@@ -42,10 +46,15 @@ from foreblock.ledger.rules.execution import deposit_receipt_version, environmen
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
+from foreblock.ledger.rules.post_exec import Refunds, refund_each, refunds_in
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.mirror_rows import StateKey
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
+from foreblock.ledger.storage.rows import (
+    NO_PLACE,
+    encode_transaction_entry,
+    transaction_index_key,
+)
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, FlashblockId, StateEdit
 
@@ -64,6 +73,7 @@ class StoredIndices(Struct, frozen=True):
     receipts: list[bytes]
     logs: int  # that all receipts have
     before_end: bytes | None = None  # the row of its last end, if that did something
+    post_exec: bytes | None = None  # the transaction with which it would end
 
 
 class _OpenIndex(Struct):
@@ -112,6 +122,10 @@ class BlockInProgress:
             max_blobs=None if blobs is None else blobs.maximum,
         )
         self._withdrawals_root = self.empty.withdrawals_root
+        # Refunds of its sequencer, which may refund this to each transaction.
+        self.refund_gas = 0
+        self._refunds: Refunds = ()
+        self._end_entry: bytes | None = None  # key of the index entry of the last end
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
         self.header: Header | None = (
@@ -125,14 +139,22 @@ class BlockInProgress:
 
     @classmethod
     def begin(
-        cls, parent_state: ParentState, base: Base, payload_id: bytes, *, chosen: bool = False
+        cls,
+        parent_state: ParentState,
+        base: Base,
+        payload_id: bytes,
+        *,
+        chosen: bool = False,
+        refund_gas: int = 0,
     ) -> Self:
         """A block without transactions, what comes before them done.
 
         Raises `BadBlock` for a base that cannot follow. One that is `chosen` by the builder of
-        a dev chain may have any base fee and gas limit.
+        a dev chain may have any base fee and gas limit; from Lagoon on that may refund
+        `refund_gas` to each transaction.
         """
         block = cls(parent_state, base, payload_id)
+        block.refund_gas = refund_gas
         block._check(chosen=chosen)
         parent_rules = parent_state.parent_rules
         block._found(
@@ -149,6 +171,10 @@ class BlockInProgress:
         """A block after its committed indices; the overlay is above the state of the last."""
         header = stored.header
         block = cls(parent_state, base_of(header), stored.payload_id)
+        if stored.post_exec is not None:
+            end = decode_transaction(stored.post_exec)
+            block._refunds = refunds_in(end)
+            block._end_entry = transaction_index_key(end.hash)
         blob_gas, is_optimism = header.blob_gas_used or 0, block.rules.optimism is not None
         block._execution.resume(
             header,
@@ -157,6 +183,7 @@ class BlockInProgress:
             logs=stored.logs,
             da_footprint=blob_gas if is_optimism else 0,
             blobs=0 if is_optimism else blob_gas // GAS_PER_BLOB,
+            refunded=sum(gas for _, gas in block._refunds),
         )
         if block._end is not None:
             block._end.resume(stored.receipts, stored.before_end)
@@ -194,6 +221,27 @@ class BlockInProgress:
     @property
     def gas_used(self) -> int:
         return self._execution.gas_used
+
+    @property
+    def executed_gas(self) -> int:
+        """The gas that counts against the limit of the block: refunds are part of it."""
+        return self._execution.gas_used + self._execution.refunded
+
+    @property
+    def refunds(self) -> Refunds:
+        """Those of its transactions so far."""
+        count = self.count
+        return [each for each in self._refunds if each[0] < count]
+
+    @property
+    def stated_refunds(self) -> Refunds:
+        """The refunds of the block, those of transactions included that have not run yet."""
+        return self._refunds
+
+    def set_refunds(self, refunds: Refunds) -> None:
+        """Set the refunds of the block; those of transactions that have run may not change."""
+        self._refunds = refunds
+        self._execution.set_refunds(refunds)
 
     @property
     def da_footprint(self) -> int:
@@ -241,6 +289,9 @@ class BlockInProgress:
         be discarded.
         """
         self.reopen()
+        if self.refund_gas and self.rules.includes(OptimismFork.LAGOON):
+            kinds = [raw[0] if isinstance(raw, bytes) else raw.type for raw in transactions]
+            self.set_refunds([*self.refunds, *refund_each(kinds, self.count, self.refund_gas)])
         while True:
             try:
                 self._execution.run(transactions, allowance, unsigned=self.takes_unsigned)
@@ -364,7 +415,13 @@ class BlockInProgress:
                 self._withdrawals_root = withdrawals_root or ZERO_HASH
         closed, self._knows_root = self._open, False
         root = self._shown_root(has_run=bool(transactions)) if state_root is None else state_root
-        header = self._header().replace(state_root=root)
+        header, last = self._header()
+        header = header.replace(state_root=root)
+        entries = {
+            transaction_index_key(each): encode_transaction_entry(self.number, place + at)
+            for at, each in enumerate(hashes)
+        }
+        self._enter_end(last, entries)
         index = ClosedIndex(
             base=self.base,
             payload_id=self.payload_id,
@@ -375,14 +432,12 @@ class BlockInProgress:
             senders=senders,
             receipts=tuple(receipts),
             before=closed.before,
-            entries={
-                transaction_index_key(each): encode_transaction_entry(self.number, place + at)
-                for at, each in enumerate(hashes)
-            },
+            entries=entries,
             previous=self._previous(),
             before_end=None if self._end is None else self._end.row,
             edits=tuple(closed.edits),
             mirrors=closed.mirrors,
+            post_execution=last,
         )
         self.index += 1
         self._open = _OpenIndex(self._position())
@@ -441,16 +496,36 @@ class BlockInProgress:
             return ZERO_HASH
         return self.header.state_root  # nothing happened since
 
-    def _header(self) -> Header:
-        header = self._execution.fill(self.empty).replace(
+    def _header(self) -> tuple[Header, PostExecution | None]:
+        """The header of the block if it ends here, and the end that refunds need."""
+        end = None
+        if refunds := self.refunds:
+            raw = post_exec_transaction(self.number, refunds).raw
+            header, receipt = self._execution.fill_with_end(self.empty, raw)
+            end = PostExecution(raw, receipt, self._position())
+        else:
+            header = self._execution.fill(self.empty)
+        header = header.replace(
             withdrawals_root=self._withdrawals_root,
             requests_hash=self._requests_hash,
         )
         if self.rules.includes(OptimismFork.JOVIAN):
-            return header.replace(blob_gas_used=self.da_footprint)
-        if self.blobs:
-            return header.replace(blob_gas_used=self.blobs * GAS_PER_BLOB)
-        return header
+            header = header.replace(blob_gas_used=self.da_footprint)
+        elif self.blobs:
+            header = header.replace(blob_gas_used=self.blobs * GAS_PER_BLOB)
+        return header, end
+
+    def _enter_end(self, end: PostExecution | None, entries: dict[bytes, bytes]) -> None:
+        """Enter the end into the index of transactions, and take the last one out of it.
+
+        While the block is in progress, both have a place after its transactions.
+        """
+        if self._end_entry is not None:
+            entries[self._end_entry] = encode_transaction_entry(self.number, NO_PLACE)
+            self._end_entry = None
+        if end is not None:
+            self._end_entry = transaction_index_key(keccak256(end.transaction))
+            entries[self._end_entry] = encode_transaction_entry(self.number, self.count)
 
     def _position(self) -> Position:
         """Where its next transaction will stand."""

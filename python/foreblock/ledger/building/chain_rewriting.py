@@ -99,8 +99,7 @@ class BlockRun:
         parent_state, self._parent_state = self._parent_state, None
         if parent_state is None:
             parent_state = self.block.as_parent(self.latest, self.latest.hash)
-        chosen = self._writer.chooses_bases
-        self.block = BlockInProgress.begin(parent_state, base, payload_id, chosen=chosen)
+        self.block = self._writer.begin_on(parent_state, base, payload_id)
         return self.block
 
     def begin_again(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:

@@ -11,6 +11,10 @@ first; a block with queued requests keeps them in a row, for a writer that reads
 nothing is queued, the contracts need not be called, as long as their code is the published one;
 and if nothing has run since, they are unchanged. OP chains have no requests. `rules.execution`
 computes the requests.
+
+With refunds of the sequencer (Lagoon) a block ends with a transaction that has them. The header of
+an index includes it; its rows are beside those of the index, and are part of the block only if it
+is sealed there.
 """
 
 from collections.abc import Sequence
@@ -34,7 +38,7 @@ from foreblock.ledger.storage import partial_rows as layout
 from foreblock.ledger.storage.dev_rows import encode_edits
 from foreblock.ledger.storage.mirror_rows import real_index_key
 from foreblock.ledger.storage.rows import encode_items
-from foreblock.primitives import ZERO_HASH
+from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH
 from foreblock.types import Base, Diff, Flashblock, FlashblockId, StateEdit
 
 
@@ -76,8 +80,12 @@ def base_of(header: Header) -> Base:
     )
 
 
-def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
+def diff_of(
+    header: Header, transactions: tuple[bytes, ...], post_exec: bytes | None = None
+) -> Diff:
     """The announcement of a block so far, with the transactions that are new in it.
+
+    `post_exec` is the transaction that ends the block, if it ends here.
 
     It provides no hash if the withdrawals root is not known, which the hash covers.
     """
@@ -90,7 +98,16 @@ def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
         transactions=transactions,
         withdrawals_root=header.withdrawals_root or ZERO_HASH,
         blob_gas_used=header.blob_gas_used or 0,
+        post_exec_tx=post_exec,
     )
+
+
+class PostExecution(Struct, frozen=True):
+    """The transaction that ends a block with refunds, if it ends with this index."""
+
+    transaction: bytes
+    receipt: bytes
+    before: layout.Position
 
 
 class ClosedIndex(Struct, frozen=True):
@@ -110,6 +127,7 @@ class ClosedIndex(Struct, frozen=True):
     before_end: bytes | None = None  # a row of `BlockEnd`
     edits: tuple[StateEdit, ...] = ()
     mirrors: bytes | None = None  # on a mirror, the end of the real transactions (`mirror_rows`)
+    post_execution: PostExecution | None = None
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -137,16 +155,24 @@ class ClosedIndex(Struct, frozen=True):
             rows.append((layout.edits_key(block, partial), encode_edits(self.edits)))
         if self.mirrors is not None:
             rows.append((real_index_key(block, partial), self.mirrors))
+        if (end := self.post_execution) is not None:
+            number = partial | layout.END
+            senders = layout.encode_senders(ZERO_ADDRESS, end.before)
+            rows += [
+                (layout.transactions_key(block, number), encode_items((end.transaction,))),
+                (layout.senders_key(block, number), senders),
+                (layout.receipts_key(block, number), encode_items((end.receipt,))),
+            ]
         return rows
 
     def flashblock(self) -> Flashblock:
         """Its announcement by a sequencer."""
-        header = self.header
+        header, end = self.header, self.post_execution
         return Flashblock(
             payload_id=self.payload_id,
             index=self.index,
             base=self.base if self.index == 0 else None,
-            diff=diff_of(header, self.transactions),
+            diff=diff_of(header, self.transactions, None if end is None else end.transaction),
             block_number=header.number,
             previous=self.previous,
             edits=self.edits,

@@ -34,6 +34,7 @@ class _PartialPosition(Struct, frozen=True):
     block: int
     index: int
     hash: bytes
+    has_end: bool = False
 
 
 class CommitBuilder:
@@ -89,7 +90,10 @@ class CommitBuilder:
             parent_hash=header.parent_hash if stands_on_partial else None,
             rows=closed.entries,
         )
-        self._added[number] = _PartialPosition(header.number, closed.index, header.hash)
+        has_end = closed.post_execution is not None
+        self._added[number] = _PartialPosition(
+            header.number, closed.index, header.hash, has_end=has_end
+        )
         self._put(closed.rows(number, before, received_at_ns))
         self._name(header.number, number, header.hash)
         return number
@@ -103,15 +107,24 @@ class CommitBuilder:
     ) -> None:
         """Make the last of these partials, from index 0 on, the block of this header."""
         self.is_empty = False
-        number = header.number
+        number, portions = header.number, partials
+        if self._has_end(number, partials[-1]):
+            portions = (*partials, partials[-1] | partial_rows.END)
         self.batch.seal(partials[-1], header.hash, None if nodes is None else (number, nodes))
         self._put(
             (
                 (rows.header_key(number), rows.encode_header_row(header, total_difficulty)),
-                (partial_rows.made_of_key(number), partial_rows.encode_numbers(partials)),
+                (partial_rows.made_of_key(number), partial_rows.encode_numbers(portions)),
                 (partial_rows.by_hash_key(header.hash), partial_rows.encode_by_hash(number)),
             )
         )
+
+    def _has_end(self, block: int, partial: int) -> bool:
+        """True if the block ends with a transaction of its own if this is its last partial."""
+        if partial in self._added:
+            return self._added[partial].has_end
+        key = partial_rows.transactions_key(block, partial | partial_rows.END)
+        return self._view.row(key) is not None
 
     def store_empty_tail(self, block: int, index: int, partial: int) -> None:
         """Store the last partial of a sealed block under its last index, too."""

@@ -72,6 +72,7 @@ class LedgerWriter:
         prune_heights: int = PRUNE_HEIGHTS,
         distances: Distances = Distances(),  # noqa: B008, a value
         chooses_bases: bool = False,
+        refund_gas: int = 0,
         address_index: bool = False,
         metrics: NetworkMetrics | None = None,
         commits: Commits = TO_STORE,
@@ -80,7 +81,8 @@ class LedgerWriter:
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
-        With `chooses_bases`, blocks may begin with any base fee and gas limit. What is `learned`
+        With `chooses_bases`, blocks may begin with any base fee and gas limit; from Lagoon on, each
+        of their transactions gets a refund of `refund_gas`. What is `learned`
         of a base that is known in part goes along with every commit: a value must be stored
         before, or with, the first block that changes it. Blocks that miss some of it wait for the
         `finder`.
@@ -96,6 +98,7 @@ class LedgerWriter:
         self._prune_heights: Final = prune_heights
         self._distances: Final = distances
         self.chooses_bases: Final = chooses_bases
+        self.refund_gas: Final = refund_gas
         # The block whose indices were committed last; `follow_up` computes its roots.
         self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
@@ -133,11 +136,15 @@ class LedgerWriter:
         """The pending block as of its last committed index; None if there is none."""
         self.close()
         self.current = resume_pending(self.store, self.profile, self._finder)
+        if self.current is not None:
+            self.current.refund_gas = self.refund_gas
         return self.current
 
     def resume(self, partial: int) -> BlockInProgress:
         """A block after this partial, which is live."""
-        return resume(self.store, self.profile, partial, self._finder)
+        block = resume(self.store, self.profile, partial, self._finder)
+        block.refund_gas = self.refund_gas
+        return block
 
     def on_sealed(self, number: int) -> ParentState:
         """The state of a sealed block: `UnknownBlock`, `PrunedState`."""
@@ -145,8 +152,17 @@ class LedgerWriter:
 
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""
-        parent_state = self.on_sealed(self.latest.number)
-        return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
+        return self.begin_on(self.on_sealed(self.latest.number), base, payload_id)
+
+    def begin_on(self, parent_state: ParentState, base: Base, payload_id: bytes) -> BlockInProgress:
+        """A block on this state. Raises `BadBlock` for a base that cannot follow it."""
+        return BlockInProgress.begin(
+            parent_state,
+            base,
+            payload_id,
+            chosen=self.chooses_bases,
+            refund_gas=self.refund_gas,
+        )
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
         """The header of the block if it ends with its last committed index."""
@@ -166,7 +182,7 @@ class LedgerWriter:
         parent_state = on_partial(
             self.store, self.profile, place, partial, sealed, finder=self._finder
         )
-        return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
+        return self.begin_on(parent_state, base, payload_id)
 
     def extend(self, block: BlockInProgress, *, quietly: bool = False) -> Flashblock:
         """Close the open index of a block and make it the pending one, in one commit.

@@ -25,7 +25,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
 from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as
-from foreblock.ledger.storage.partials import empty_tail_of
+from foreblock.ledger.storage.partials import empty_tail_of, read_end
 from foreblock.ledger.storage.rows import decode_items
 
 
@@ -119,6 +119,7 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
         receipts,
         logs,
         view.row(partial_rows.before_end_key(block, last)),
+        read_end(view, block, last),
     )
 
 

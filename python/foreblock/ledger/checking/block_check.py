@@ -30,7 +30,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import (
     body_keys,
-    partials_of_sealed,
+    portions_of_sealed,
     rules_of,
     stored_profile,
 )
@@ -118,7 +118,7 @@ class BlockCheck:
 
     def _check_body(self, header: Header, difficulty: int) -> None:
         number = header.number
-        partials = partials_of_sealed(self._view, number)
+        partials = portions_of_sealed(self._view, number)
         raws: list[bytes] = []
         encoded: list[bytes] = []
         portions: list[tuple[int, int]] = []
@@ -266,7 +266,7 @@ class FindingCheck:
         if found <= (number, place):
             return found == (number, place)
         at = found[1]
-        for key, _ in body_keys(found[0], partials_of_sealed(self._view, found[0])):
+        for key, _ in body_keys(found[0], portions_of_sealed(self._view, found[0])):
             row = self._view.row(key)
             items = () if row is None else rows.decode_items(row)
             if at < len(items):

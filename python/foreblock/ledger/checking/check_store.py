@@ -29,11 +29,12 @@ from foreblock.ledger.storage.chain_head import (
     GENESIS,
     FirstBlock,
     body_keys,
-    partials_of_sealed,
+    portions_of_sealed,
     read_first_block,
     read_header,
 )
 from foreblock.ledger.storage.partial_rows import (
+    END,
     PartialRow,
     decode_numbers,
     decode_partial_row,
@@ -194,7 +195,9 @@ def _check_rows(
         return
     if row.header.parent_hash != partial.parent_hash:
         yield f"partial {number} has another parent than its header"
-    chain = (*row.before, number)
+    chain = [*row.before, number]
+    if view.row(transactions_key(block, number | END)) is not None:
+        chain.append(number | END)
     transactions = _joined(view, [transactions_key(block, each) for each in chain])
     receipts = _joined(view, [receipts_key(block, each) for each in chain])
     if transactions is None or receipts is None:
@@ -205,7 +208,8 @@ def _check_rows(
         return
     if transactions_root(receipts) != row.header.receipts_root:
         yield f"the receipts up to partial {number} have another root"
-    own = transactions[row.transactions_before :]
+    after = len(transactions) - (chain[-1] != number)
+    own = transactions[row.transactions_before : after]
     senders = split_senders(view.row(senders_key(block, number)) or b"")
     # Those of sealed blocks are recovered with their block.
     if len(own) != len(senders):
@@ -252,7 +256,7 @@ def check_indices(view: View, first: int, stop: int, on_damage: OnDamage, report
 
 
 def _log_terms(view: View, block: int) -> bytes | None:
-    keys = [receipts for _, receipts in body_keys(block, partials_of_sealed(view, block))]
+    keys = [receipts for _, receipts in body_keys(block, portions_of_sealed(view, block))]
     return log_terms(view, keys)
 
 

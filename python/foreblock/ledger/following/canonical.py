@@ -138,7 +138,7 @@ class Canonical:
     def _append(self, block: Block) -> tuple[str | None, bytes | None]:
         """Execute a block and those that wait for it, and seal them in one commit."""
         chain, fork = self._chain, block.header.number - 1
-        end = rules_end(fork + 1, block.header.timestamp, block.transactions, {})
+        end = rules_end(fork + 1, block.header.timestamp, block.transactions, {}, chain.profile)
         if end is not None:
             chain.count("Unsupported")
             return f"canonical: unknown rules: block {end.block}: {end.why}", None

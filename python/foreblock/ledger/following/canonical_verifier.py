@@ -38,6 +38,7 @@ from foreblock.ledger.following.missing_state import (
 )
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Task, WorkingState, environment, execute
+from foreblock.ledger.rules.post_exec import stated_refunds
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import (
     Verified,
@@ -197,7 +198,9 @@ class BoundedBlocks:
         tried = self._tried.pop(header.hash, None)
         if tried is None:
             gas_limit = verifier.parent.gas_limit
-            tried = Tried(bounds.of_block(header.gas_used, gas_limit, failures), 0)
+            last = task.block.transactions[-1] if task.block.transactions else None
+            gas_used = header.gas_used + sum(gas for _, gas in stated_refunds(last))
+            tried = Tried(bounds.of_block(gas_used, gas_limit, failures), 0)
         begun = self._clock.monotonic_ns()
         try:
             result = verifier.verify(task, number, tried.allowance)

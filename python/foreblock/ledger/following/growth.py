@@ -10,6 +10,7 @@ it is served, and what they still miss is fetched when their turn comes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -19,8 +20,13 @@ from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import FlashblockRef, JobStatus
 from foreblock.ledger.following.jobs import Job, Step, StepRef
-from foreblock.ledger.following.message_execution import check_claims
-from foreblock.ledger.following.sealing import Rebuilt, Sealing, rebuild
+from foreblock.ledger.following.message_execution import changes_refunds, check_claims
+from foreblock.ledger.following.sealing import (
+    Rebuilt,
+    Sealing,
+    rebuild,
+    state_of_sealed_parent,
+)
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Verdict, Wanting
 from foreblock.types import FlashblockId
@@ -46,20 +52,25 @@ class Growth:
 
     def begin_unproven(self, received: Received, parent: StepRef) -> Verdict:
         """Begin a block on a partial whose state root is not computed yet; seal nothing."""
-        self._chain.flush()
-        base, progress = received.message.base, parent.job.progress
+        base = received.message.base
         assert base is not None, "a block begins with its base"
+        parent_state = self._unproven_state(parent, base.parent_hash)
+        return self._begin(received, parent_state, stacked_on=parent)
+
+    def _unproven_state(self, parent: StepRef, parent_hash: bytes) -> ParentState:
+        """The state of a served step that a block names as its parent; commits what is gathered."""
+        self._chain.flush()
+        progress = parent.job.progress
         assert parent.step.partial is not None, "what is served is stored"
-        parent_state = on_partial(
+        return on_partial(
             self._chain.store,
             self._chain.profile,
             FlashblockId(parent.job.block, parent.index),
             parent.step.partial,
             parent.step.header,
-            parent_hash=base.parent_hash,
+            parent_hash=parent_hash,
             open_trie=None if progress is None else progress.roots.hand_over,
         )
-        return self._begin(received, parent_state, stacked_on=parent)
 
     def begin_proven(self, received: Received, parent: StepRef) -> Verdict:
         """Begin a block on a partial, which is sealed by that, with all that is below it."""
@@ -128,6 +139,8 @@ class Growth:
     def extend(self, job: Job, received: Received) -> Verdict:
         """Add the next index to a job that is served."""
         block, chain = self._in_progress(job), self._chain
+        if changes_refunds(block, received.message.diff):
+            return self._settle_again(job, received)
         closed = chain.runs.apply(block, received, job.last_diff, chain.builder.next)
         if isinstance(closed, Wanting):
             if closed.spoiled:
@@ -140,6 +153,47 @@ class Growth:
             job.close()  # it has seen parts of what was refused
             return closed
         self._add(job, received, closed)
+        return Applied()
+
+    def _settle_again(self, job: Job, received: Received) -> Verdict:
+        """Execute a block from its start: a message changes refunds of those before it.
+
+        The index of the message has all transactions of the block. Those before it stay readable
+        until the block is sealed.
+        """
+        chain, last = self._chain, received.message
+        self._collect_roots(job)
+        chain.flush()
+        job.close()
+        raws = (raw for each in (*job.received, received) for raw in each.message.diff.transactions)
+        diff = replace(last.diff, transactions=tuple(raws))
+        whole = received._replace(
+            message=replace(last, base=job.received[0].message.base, diff=diff)
+        )
+        parent, stacked_on = chain.parent(job), None
+        if parent is None:
+            parent_state = state_of_sealed_parent(chain, job)
+        else:
+            parent_state, stacked_on = self._unproven_state(parent, job.parent_hash), parent.step
+        if not isinstance(parent_state, ParentState):
+            return parent_state
+        block = chain.runs.begin(parent_state, whole)
+        if not isinstance(block, BlockInProgress):
+            return block
+        block.index = last.index
+        closed = chain.runs.apply(block, whole, None, chain.builder.next)
+        if not isinstance(closed, ClosedIndex):
+            block.close()
+            if not isinstance(closed, Wanting):
+                job.refuse(job.received, received)
+                job.status = JobStatus.FROZEN
+            return closed
+        job.progress = block
+        check_claims(last, closed, block, chain.count)
+        below = None if stacked_on is None else stacked_on.partial
+        number = chain.store_index(closed, (), received, below)
+        job.steps.append(Step(received, closed.header, number, is_whole=True))
+        block.committed(number, closed.header)
         return Applied()
 
     def replace(self, job: Job, start: int, messages: Sequence[Received]) -> bool:
@@ -190,7 +244,8 @@ class Growth:
         self, job: Job, received: Received, closed: ClosedIndex, stacked_on: StepRef | None = None
     ) -> int:
         parent = None if stacked_on is None else stacked_on.step.partial
-        number = self._chain.store_index(closed, job.partials(), received, parent)
+        before = job.portions(len(job.steps))
+        number = self._chain.store_index(closed, before, received, parent)
         job.steps.append(Step(received, closed.header, number))
         job.status = JobStatus.OPEN
         return number

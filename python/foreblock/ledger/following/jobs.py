@@ -14,6 +14,7 @@ are lost.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct, field
@@ -34,7 +35,7 @@ from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
 from foreblock.ledger.storage.dev_rows import read_edits
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
-from foreblock.ledger.storage.partials import pending_partial
+from foreblock.ledger.storage.partials import pending_partial, read_end
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Content, Diff, Flashblock
 
@@ -55,6 +56,7 @@ class Step(Struct):
     header: Header  # of its block up to it, as the message has it
     partial: int | None = None  # what it is stored as; None if it was only probed
     sealed: Header | None = None  # its block's if it ends here; none until that is computed
+    is_whole: bool = False  # its partial has the transactions of all steps before it too
 
 
 class Job(Struct):
@@ -99,6 +101,11 @@ class Job(Struct):
     def partials(self, stop: int | None = None) -> tuple[int, ...]:
         """The numbers of its stored steps, up to an index."""
         return tuple(step.partial for step in self.steps[:stop] if step.partial is not None)
+
+    def portions(self, stop: int) -> tuple[int, ...]:
+        """The partials that have its transactions up to an index."""
+        whole = max((at for at, step in enumerate(self.steps[:stop]) if step.is_whole), default=0)
+        return self.partials(stop)[len(self.partials(whole)) :]
 
     def refuse(self, before: Sequence[Received], received: Received) -> None:
         """Remember that a message does not follow these."""
@@ -243,9 +250,9 @@ def bodies_named(
             messages.setdefault(each.index, each)
     for messages in found.values():
         if sorted(messages) == list(range(len(messages))):
-            yield tuple(
-                raw for index in range(len(messages)) for raw in messages[index].diff.transactions
-            )
+            last = messages[len(messages) - 1].diff.post_exec_tx
+            bodies = (messages[index].diff.transactions for index in range(len(messages)))
+            yield (*chain.from_iterable(bodies), *([] if last is None else [last]))
 
 
 _ALL: Final = 1 << 20  # more rows than a height can have
@@ -333,7 +340,7 @@ def _step(view: View, block: int, partial: int) -> Step:
         payload_id=row.payload_id,
         index=row.index,
         base=base_of(header) if row.index == 0 else None,
-        diff=diff_of(header, raws),
+        diff=diff_of(header, raws, read_end(view, block, partial)),
         block_number=block,
         previous=None,
         edits=read_edits(view, block, (partial,)),

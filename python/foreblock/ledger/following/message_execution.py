@@ -26,6 +26,7 @@ from foreblock._engine import (
     Receipt,
     Transaction,
     decode_receipt,
+    decode_transaction,
     decode_transactions,
     keccak256,
 )
@@ -74,8 +75,11 @@ from foreblock.ledger.following.verdict import (
     check_growth,
     judge,
 )
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.forks import OptimismFork
+from foreblock.ledger.rules.post_exec import Refunds, checked_refunds, stated_refunds
 from foreblock.ledger.rules.profile import unknown_type
-from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT, LEGACY, POST_EXEC
 from foreblock.primitives import format_data
 from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock, StateEdit
 
@@ -200,7 +204,9 @@ class BoundedRuns:
             return Overrun("its feed has to rest")
         tried = self._tried.pop(identity, None)
         if tried is None:
-            gas_used = received.message.diff.gas_used
+            diff = received.message.diff
+            refunded = sum(gas for _, gas in stated_refunds(diff.post_exec_tx))
+            gas_used = diff.gas_used + refunded
             tried = Tried(self.bounds.of_message(gas_used, gas_limit), 0)
         try:
             result = run(tried.allowance)
@@ -269,9 +275,11 @@ def _apply(
     templates: CallTemplates | None,
 ) -> ClosedIndex | Refusal:
     diff = message.diff
-    if diff.post_exec_tx is not None:
-        return Unsupported("unknown rules: post_exec_tx")
-    shrunk = check_growth(diff, before, block.base.gas_limit)
+    refused = _settle(block, diff)
+    if refused is not None:
+        return refused
+    new = sum(gas for index, gas in block.stated_refunds if index >= block.count)
+    shrunk = check_growth(diff, before, block.base.gas_limit, new)
     try:
         refusal = shrunk or _run(block, diff.transactions, allowance, templates)
         refusal = refusal or _set_accounts(block, message.edits)
@@ -283,6 +291,37 @@ def _apply(
     root = None if block.is_partial else block.roots.root
     verdict = judge(message, closed.header, block.rules, root)
     return verdict if isinstance(verdict, Diverged) else closed
+
+
+def changes_refunds(block: BlockInProgress, diff: Diff) -> bool:
+    """True if a message has other refunds of transactions that have run."""
+    if not block.rules.includes(OptimismFork.LAGOON):
+        return False
+    stated = stated_refunds(diff.post_exec_tx)
+    return [each for each in stated if each[0] < block.count] != list(block.refunds)
+
+
+def _settle(block: BlockInProgress, diff: Diff) -> Refusal | None:
+    """Set the refunds that a message states; those of transactions before it may not change."""
+    refunds: Refunds = ()
+    if diff.post_exec_tx is not None:
+        if not block.rules.includes(OptimismFork.LAGOON):
+            return Unsupported("unknown rules: post_exec_tx")
+        # The types of those that have run do not matter: their refunds have been checked.
+        kinds = [*[LEGACY] * block.count, *(raw[0] for raw in diff.transactions)]
+        try:
+            last = decode_transaction(diff.post_exec_tx)
+            if last.type != POST_EXEC:
+                return Undecodable(f"post_exec_tx: the type {last.type:#04x}")
+            refunds = checked_refunds(last, kinds, block.rules, Check(block.number))
+        except UndecodableBytes as undecodable:
+            return Undecodable(f"post_exec_tx: {undecodable.why}")
+        except BadBlock as bad:
+            return Diverged(bad.what, bad.expected, bad.found)
+    if [each for each in refunds if each[0] < block.count] != list(block.refunds):
+        return Unsupported("post_exec_tx: other refunds of earlier flashblocks")
+    block.set_refunds(refunds)
+    return None
 
 
 def _run(
@@ -317,6 +356,8 @@ def _unsupported(block: BlockInProgress, raws: tuple[bytes, ...]) -> Unsupported
         kind = unknown_type(raw)
         if kind is not None:
             return Unsupported(f"unknown rules: transactions[{place}] has the type {kind:#04x}")
+        if raw[:1] == bytes([POST_EXEC]):
+            return Unsupported(f"transactions[{place}]: a post-execution transaction")
     absent = BLOB if block.rules.optimism is not None else DEPOSIT
     for place, raw in enumerate(raws):
         if raw[:1] == bytes([absent]):

@@ -194,7 +194,7 @@ class Sealing:
             if step.partial is None:
                 assert rebuilt is not None, "what is not stored was executed again"
                 closed = rebuilt.closings[id(step)]
-                before = job.partials(index)
+                before = job.portions(index)
                 step.partial = self._chain.store_index(closed, before, step.received)
 
     def _seal(self, end: StepRef) -> None:
@@ -204,8 +204,10 @@ class Sealing:
         nodes = None
         if job.progress is not None and end.index == len(job.steps) - 1:
             nodes = job.progress.roots.take_nodes()
-        partials = job.partials(end.index + 1)
+        partials = job.portions(end.index + 1)
         chain.builder.seal(partials, sealed, chain.writer.total_difficulty, nodes)
+        others = [each for each in job.partials(end.index + 1) if each not in partials]
+        chain.builder.drop(others, "its refunds changed")
         if job.is_served:
             chain.builder.drop(job.partials()[end.index + 1 :], "not in the sealed block")
         for step in job.steps[end.index + 1 :]:

@@ -208,9 +208,10 @@ class ServedChain:
         The message is published with the roots and the hash that are known here, and with its
         predecessor, whether it provides them or not.
         """
+        diff = received.message.diff
         message = replace(
             received.message,
-            diff=diff_of(closed.header, closed.transactions),
+            diff=diff_of(closed.header, diff.transactions, diff.post_exec_tx),
             previous=received.message.previous or closed.previous,
         )
         self.commit.applied.append(received._replace(message=message))

@@ -125,8 +125,13 @@ def _malformed_diff(diff: Diff) -> str | None:
     return None
 
 
-def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | None:
-    """Check that gas and logs only grow from one flashblock to the next, up to the gas limit."""
+def check_growth(
+    diff: Diff, before: Diff | None, gas_limit: int, refunded: int = 0
+) -> Diverged | None:
+    """Check that gas and logs only grow from one flashblock to the next, up to the gas limit.
+
+    `refunded` is gas that the new transactions are not charged for.
+    """
     gas_used, blob_gas_used, bloom = 0, 0, 0
     if before is not None:
         gas_used, blob_gas_used = before.gas_used, before.blob_gas_used
@@ -139,7 +144,7 @@ def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | 
         return Diverged("logs_bloom", "all bits of the flashblock before", "fewer")
     # Before any signer is recovered, which takes as long as to run the transaction.
     signed = sum(not raw.startswith(_DEPOSIT) for raw in diff.transactions)
-    least = gas_used + signed * TRANSACTION
+    least = max(gas_used + signed * TRANSACTION - refunded, gas_used)
     if diff.gas_used < least:
         return Diverged("gas_used", f"{least} at least", str(diff.gas_used))
     return None

@@ -50,6 +50,7 @@ _OPTIMISM_FORKS: Final = (
     ("isthmusTime", OptimismFork.ISTHMUS),
     ("jovianTime", OptimismFork.JOVIAN),
     ("karstTime", OptimismFork.KARST),
+    ("lagoonTime", OptimismFork.LAGOON),
 )
 # Forks that a chain may leave out while it has later ones.
 _MAY_BE_ABSENT: Final = {

@@ -47,7 +47,7 @@ from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.abandoned_blocks import HASH_BYTES, RemovedRow, find_removed
 from foreblock.ledger.storage.chain_head import (
     body_keys,
-    partials_of_sealed,
+    portions_of_sealed,
     read_header,
     with_milliseconds,
 )
@@ -287,7 +287,7 @@ def _read_sealed(
     view: LedgerView, log_filter: LogFilter, number: int, found: FoundLogs
 ) -> Steps[None]:
     header, _ = read_header(view.stored, number)
-    partials = partials_of_sealed(view.stored, number)
+    partials = portions_of_sealed(view.stored, number)
     if view.profile.shares_seconds:
         header = with_milliseconds(view.stored, header, partials)
     end = found.begin(header)

@@ -66,6 +66,7 @@ def stored_block(
         blob_fee=block.context.blob_fee,
         l1=None if costs is None else costs.prices,
         has_footprint=fork is not None and fork >= OptimismFork.JOVIAN,
+        has_refunds=fork is not None and fork >= OptimismFork.LAGOON,
         end=receipt_end,
     )
 
@@ -101,9 +102,15 @@ def _find_below(
         return None
     number, place = rows.decode_transaction_entry(entry)
     if number == head.number:
-        return head, place
-    above = number > view.latest.number
-    return view.unsealed(number) if above else view.resolve(number), place
+        block = head
+    else:
+        above = number > view.latest.number
+        block = view.unsealed(number) if above else view.resolve(number)
+    # The end of a block in progress is not in it yet, and it may have had others.
+    may_lack = block.rules.includes(OptimismFork.LAGOON)
+    if may_lack and place >= count_transactions(view, block):
+        return None
+    return block, place
 
 
 OPTIMISM_BLOB_FEE: Final = 1  # OP: the value of BLOBBASEFEE, as there are no blobs

@@ -63,7 +63,7 @@ from foreblock.ledger.rules.profile import ChainProfile, RulesEnd
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import (
     FirstBlock,
-    partials_of_sealed,
+    portions_of_sealed,
     read_first_block,
     read_row,
     stored_profile,
@@ -496,7 +496,7 @@ class LedgerView(Struct, frozen=True, gc=False):
             return block.partials
         if not block.has_body:
             raise HeaderOnly(block.number, block.number + 1)
-        return partials_of_sealed(self._view, block.number)
+        return portions_of_sealed(self._view, block.number)
 
     @property
     def first_block(self) -> FirstBlock:

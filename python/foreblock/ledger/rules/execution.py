@@ -36,6 +36,7 @@ from foreblock.errors import InvalidTransaction, Undecodable
 from foreblock.ledger.rules.check import EMPTY_REQUESTS_HASH, Check
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.post_exec import refunds_of
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT
 
@@ -213,6 +214,7 @@ def _run(
 ) -> None:
     """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
     _check_kinds(task)
+    execution.set_refunds(refunds_of(task.transactions, task.rules, task.check))
     try:
         if task.rules.ethereum < EthereumFork.BYZANTIUM:
             _run_with_roots(task, state, execution, allowance)

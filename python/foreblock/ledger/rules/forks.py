@@ -50,6 +50,7 @@ class OptimismFork(IntEnum):
     ISTHMUS = auto()
     JOVIAN = auto()
     KARST = auto()
+    LAGOON = auto()
 
 
 # Each fork under a name of its own, for rules of every block: CPython 3.11 takes six times as
@@ -85,6 +86,7 @@ class OptimismFork(IntEnum):
     ISTHMUS,
     JOVIAN,
     KARST,
+    LAGOON,
 ) = OptimismFork
 
 # The Ethereum fork whose rules each OP fork contains, as far as they execute; the engine has the
@@ -100,6 +102,7 @@ ETHEREUM_RULES_OF: Final = {
     OptimismFork.ISTHMUS: EthereumFork.PRAGUE,
     OptimismFork.JOVIAN: EthereumFork.PRAGUE,
     OptimismFork.KARST: EthereumFork.OSAKA,
+    OptimismFork.LAGOON: EthereumFork.OSAKA,
 }
 
 # A bomb delay changes the difficulty and nothing that executes.
@@ -119,7 +122,11 @@ _ETHEREUM_NAMES: Final = (
     "",
     *(f"ethereum:{_camel(_EXECUTES_AS.get(fork, fork))}" for fork in EthereumFork),
 )
-_OPTIMISM_NAMES: Final = ("", *(f"optimism:{_camel(fork)}" for fork in OptimismFork))
+# Lagoon changes how a block is settled, which `post_exec` and the engine's refunds do.
+_OPTIMISM_NAMES: Final = (
+    "",
+    *(f"optimism:{_camel(min(fork, OptimismFork.KARST))}" for fork in OptimismFork),
+)
 
 
 class Rules(Struct, frozen=True, gc=False):

@@ -21,6 +21,7 @@ from msgspec import Struct
 from foreblock.ledger.rules.forks import (
     BEDROCK,
     ETHEREUM_RULES_OF,
+    LAGOON,
     PARIS,
     EthereumFork,
     OptimismFork,
@@ -32,6 +33,7 @@ from foreblock.ledger.rules.transaction_rules import (
     DEPOSIT,
     DYNAMIC_FEE,
     MAX_INIT_CODE,
+    POST_EXEC,
     SET_CODE,
 )
 
@@ -151,7 +153,7 @@ def _last(schedule: Schedule[T], position: int) -> T | None:
     return begun
 
 
-KNOWN_TYPES: Final = frozenset({ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE, DEPOSIT})
+KNOWN_TYPES: Final = frozenset({ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE, POST_EXEC, DEPOSIT})
 _FIRST_LIST: Final = 0xC0  # a legacy transaction is a list
 
 
@@ -167,17 +169,21 @@ def rules_end(
     timestamp: int,
     transactions: Iterable[bytes],
     unsupported: Mapping[str, int],
+    profile: ChainProfile,
 ) -> RulesEnd | None:
     """The end of the rules, if this block is beyond them; checked before it is executed.
 
     `transactions` are as in their trie, `unsupported` the times of forks by their names, as in
-    the chain's file.
+    the chain's file. A post-execution transaction shows that Lagoon has begun.
     """
     begun = [(time, name) for name, time in unsupported.items() if timestamp >= time]
     if begun:
         return RulesEnd(number, f"fork {min(begun)[1]}")
+    is_lagoon = profile.rules(number, timestamp, merged=True).includes(LAGOON)
     for place, raw in enumerate(transactions):
         kind = unknown_type(raw)
+        if kind is None and raw[:1] == bytes([POST_EXEC]) and not is_lagoon:
+            kind = POST_EXEC
         if kind is not None:
             return RulesEnd(number, f"transaction {place} has the type {kind:#04x}")
     return None

@@ -37,7 +37,7 @@ DYNAMIC_FEE: Final = 2  # EIP-1559
 BLOB: Final = 3  # EIP-4844
 SET_CODE: Final = 4  # EIP-7702
 DEPOSIT: Final = 0x7E  # OP: made of an L1 event, without a signature
-POST_EXEC: Final = 0x7D  # OP: settles a block after its transactions; its rules are not known here
+POST_EXEC: Final = 0x7D  # OP, from Lagoon on: ends a block, with the refunds of its sequencer
 
 
 _STRING: Final = 0x80  # RLP: a string of 0 to 55 bytes begins with this and its length
@@ -122,6 +122,8 @@ def unsigned_nonce(transaction: Transaction) -> int | None:
 
 def is_from_user(transaction: Transaction) -> bool:
     """True if a user sent it, with a signature or without."""
+    if transaction.type == POST_EXEC:
+        return False
     return transaction.type != DEPOSIT or unsigned_nonce(transaction) is not None
 
 

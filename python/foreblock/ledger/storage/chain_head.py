@@ -181,7 +181,13 @@ def read_row(view: View, key: bytes, number: int) -> bytes:
 
 
 def partials_of_sealed(view: View, block: int) -> tuple[int, ...]:
-    """The partials that a sealed block is made of; empty if it was imported whole.
+    """The partials that a sealed block is made of; empty if it was imported whole."""
+    portions = portions_of_sealed(view, block)
+    return portions[:-1] if portions and portions[-1] & partial_rows.END else portions
+
+
+def portions_of_sealed(view: View, block: int) -> tuple[int, ...]:
+    """The partials that have the body of a sealed block, and its end if it has one.
 
     A row left by an earlier branch at this height ends with another partial than the one
     that the block was sealed by.
@@ -190,7 +196,7 @@ def partials_of_sealed(view: View, block: int) -> tuple[int, ...]:
     if sealed is None or row is None:
         return ()
     numbers = partial_rows.decode_numbers(row)
-    return numbers if numbers[-1] == sealed[1] else ()
+    return numbers if numbers[-1] & ~partial_rows.END == sealed[1] else ()
 
 
 def body_keys(block: int, partials: tuple[int, ...]) -> list[tuple[bytes, bytes]]:

@@ -43,7 +43,7 @@ from foreblock.ledger.storage.chain_head import (
     body_keys,
     header_entries,
     header_rows,
-    partials_of_sealed,
+    portions_of_sealed,
     read_first_block,
     read_header,
     read_row,
@@ -297,7 +297,7 @@ def latest_as_anchor(view: View) -> Anchor:
     header, _ = read_header(view, number)
     if number < read_first_block(view).whole:
         return Anchor(header)
-    partials = partials_of_sealed(view, number)
+    partials = portions_of_sealed(view, number)
     transactions: list[bytes] = []
     receipts: list[bytes] = []
     # As in `reading.stored_block`: what is made of flashblocks is of an OP chain.

@@ -20,9 +20,13 @@ flashblock added, never what came before it, so a block that grows is written on
                                                              the end of its block did something
     state edits      p ‖ block (8) ‖ partial (8) ‖ c         as in `dev_rows`; few have this row
     made of          S ‖ number (8)                          the partials of a sealed block, from
-                                                             index 0 on (8 each)
+                                                             index 0 on (8 each), and its end
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
     by place         P ‖ block (8) ‖ index (8)               partial (8)
+
+A block that ends with a post-execution transaction (Lagoon) has it in a portion of its own: `t`,
+`s` and `r` rows under the number of the last partial with the highest bit set (`END`). Every
+partial of such a block has these rows, for it may be the last.
 
 `h` and `P` rows are hints: a reader checks that the block is sealed under that hash, or that
 the partial is still reachable. Of partials with equal hashes the first keeps the row while it
@@ -51,6 +55,7 @@ _POSITION: Final = struct.Struct(">IIQ")
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
 POSITION_BYTES: Final = _POSITION.size
+END: Final = 1 << 63  # in the number of a portion: the end of a block after this partial
 
 
 class Position(Struct, frozen=True):

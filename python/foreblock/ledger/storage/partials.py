@@ -33,6 +33,7 @@ from foreblock._engine import Transaction, View, decode_transactions
 from foreblock.errors import DroppedPartial, UnknownPartial
 from foreblock.ledger.storage.chain_head import partials_of_sealed, read_row
 from foreblock.ledger.storage.partial_rows import (
+    END,
     PartialRow,
     by_hash_key,
     by_position_key,
@@ -180,6 +181,12 @@ def read_partial(view: View, number: int) -> PartialRow:
     if row is None:
         raise UnknownPartial(number)
     return decode_partial_row(row)
+
+
+def read_end(view: View, block: int, partial: int) -> bytes | None:
+    """The transaction with which a block would end after this partial, if there is one."""
+    row = view.row(transactions_key(block, partial | END))
+    return None if row is None else decode_items(row)[0]
 
 
 def first_partials(view: View, block: int) -> tuple[int, ...]:

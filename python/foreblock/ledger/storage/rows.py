@@ -37,6 +37,7 @@ CONFIG: Final = b"C"
 ACCOUNTS: Final = b"A"
 HEADERS: Final = b"H"  # before the number of a block
 DIFFICULTY_BYTES: Final = 32
+NO_PLACE: Final = (1 << 32) - 1  # in the entry of a transaction that its block no longer has
 
 _U32: Final = struct.Struct(">I")
 _U64: Final = struct.Struct(">Q")

@@ -55,7 +55,7 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.rules.check import EMPTY_ROOT
 from foreblock.ledger.storage.chain_head import (
     body_keys,
-    partials_of_sealed,
+    portions_of_sealed,
     read_first_block,
     read_header,
 )
@@ -399,5 +399,5 @@ class LogIndexing(SectionIndexing):
 
 
 def _terms_of(view: View, block: int) -> bytes:
-    keys = [receipts for _, receipts in body_keys(block, partials_of_sealed(view, block))]
+    keys = [receipts for _, receipts in body_keys(block, portions_of_sealed(view, block))]
     return log_terms(view, keys)

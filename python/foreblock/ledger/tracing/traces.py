@@ -77,6 +77,7 @@ class Replay(Struct, frozen=True, gc=False):
     raws: Sequence[bytes]  # the transactions in order
     senders: bytes | None  # 20 bytes each, unless a store of an older version lacks them
     edits: Sequence[tuple[int, StateEdit]] = ()  # and how many transactions come before each
+    refunds: Sequence[tuple[int, int]] = ()  # by its sequencer
 
     def begin(self) -> Overlay:
         """The state that the first transaction runs on."""
@@ -124,7 +125,8 @@ def read_replay(view: LedgerView, block: ReadableBlock, stop: int | None = None)
     if view.dev_state is not None:
         for number, end in zip(partials, ends, strict=False):
             edits += [(end, each) for each in read_edits(view.stored, block.number, (number,))]
-    return Replay(block, view.state(before), before.rules, raws, senders, edits)
+    refunds = stored.refunds(view.stored)
+    return Replay(block, view.state(before), before.rules, raws, senders, edits, refunds)
 
 
 class TraceBounds(Struct, frozen=True):
@@ -161,6 +163,7 @@ def block(
                 (before, each.address, each.balance, each.nonce, each.code, each.storage)
                 for before, each in replay.edits
             ],
+            refunds=replay.refunds,
             timeout_us=timeout_us,
             step_us=step_us,
         )

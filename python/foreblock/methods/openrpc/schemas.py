@@ -127,9 +127,9 @@ BLOCKS: Final[dict[str, Schema]] = {
     "Withdrawal": record("index:Quantity validatorIndex:Quantity address:Address amount:Quantity"),
     "Transaction": record(
         "blockHash:Hash? blockNumber:Quantity? transactionIndex:Quantity? type:Quantity hash:Hash "
-        "from:Address to:Address? nonce:Quantity gas:Quantity gasPrice:Quantity value:Quantity "
-        "input:Data",
-        "blockTimestamp:Quantity? blockTimestampMs:Quantity v:Quantity r:Quantity s:Quantity "
+        "from:Address gas:Quantity value:Quantity input:Data",
+        "to:Address? nonce:Quantity gasPrice:Quantity blockTimestamp:Quantity? "
+        "blockTimestampMs:Quantity v:Quantity r:Quantity s:Quantity "
         "yParity:Quantity "
         "chainId:Quantity accessList:AccessListEntry[] maxFeePerGas:Quantity "
         "maxPriorityFeePerGas:Quantity maxFeePerBlobGas:Quantity blobVersionedHashes:Hash[] "
@@ -148,7 +148,7 @@ BLOCKS: Final[dict[str, Schema]] = {
         "l1GasUsed:Quantity l1GasPrice:Quantity l1FeeScalar:Text l1BlobBaseFee:Quantity "
         "l1BaseFeeScalar:Quantity l1BlobBaseFeeScalar:Quantity operatorFeeScalar:Quantity "
         "operatorFeeConstant:Quantity daFootprintGasScalar:Quantity depositNonce:Quantity "
-        "depositReceiptVersion:Quantity",
+        "depositReceiptVersion:Quantity opGasRefund:Quantity?",
     ),
     "Log": record(
         "address:Address topics:Hash[] data:Data logIndex:Quantity? transactionHash:Hash? "

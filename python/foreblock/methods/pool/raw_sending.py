@@ -32,7 +32,7 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT, Sent, without_sidecar
+from foreblock.ledger.rules.transaction_rules import BLOB, DEPOSIT, POST_EXEC, Sent, without_sidecar
 from foreblock.methods import shapes
 from foreblock.methods.events.commit_watch import CommitWatch
 from foreblock.methods.params import Params, data, quantity, reader, refuse
@@ -46,7 +46,8 @@ from foreblock.types import Transaction, decode_transaction
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
 MAX_BLOB_SIZE: Final = 1024 * 1024  # bytes with its blobs, as in geth's pool
-UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1
+# OP chains have no blobs, deposits come from L1, and sequencers end blocks.
+UNSUPPORTED: Final = (BLOB, DEPOSIT, POST_EXEC)
 
 
 class RawTransactionParams(Params):

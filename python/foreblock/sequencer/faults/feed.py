@@ -224,8 +224,7 @@ def _instead_of_last(
         other = writer.resume(before[-1])
     else:
         parent_state = writer.on_sealed(block.number - 1)
-        chosen = writer.chooses_bases
-        other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
+        other = writer.begin_on(parent_state, block.base, block.payload_id)
     try:
         other.index = block.index - 1
         other.run(transactions)

@@ -16,7 +16,11 @@ use alloy_consensus::transaction::RlpEcdsaDecodableTx;
 use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
-use op_alloy_consensus::TxDeposit;
+use alloy_rlp::{Decodable, Header};
+use op_alloy_consensus::{
+    POST_EXEC_PAYLOAD_VERSION, PostExecPayload, SDMGasEntry, TxDeposit, TxPostExec,
+    build_post_exec_tx,
+};
 
 use super::envelope::{DEPOSIT_TYPE, Envelope, POST_EXEC_TYPE, Signed, Transaction, named_sender};
 use crate::error::{Error, Result};
@@ -59,6 +63,15 @@ pub fn decode_known(raw: &[u8], sender: Address) -> Result<Transaction> {
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
+/// The transaction that ends a block with these refunds: the index of a transaction, and its gas.
+pub fn post_exec_of(block_number: u64, refunds: &[(u64, u64)]) -> Transaction {
+    let entries = refunds.iter().map(|&(index, gas_refund)| SDMGasEntry { index, gas_refund });
+    let post_exec = build_post_exec_tx(block_number, entries.collect());
+    let raw: Bytes = post_exec.encoded_2718().into();
+    let (hash, sender) = (keccak256(&raw), post_exec.signer_address());
+    Transaction { envelope: Envelope::PostExec(post_exec), hash, sender, raw }
+}
+
 pub fn deposit(deposit: TxDeposit) -> Transaction {
     let raw: Bytes = deposit.encoded_2718().into();
     let (hash, sender) = (keccak256(&raw), deposit.from);
@@ -67,7 +80,7 @@ pub fn deposit(deposit: TxDeposit) -> Transaction {
 
 /// Checks that the bytes are the canonical encoding of a transaction, without checking its
 /// signature. This is a hundred times cheaper than `decode`. The content of a post-execution
-/// transaction is not checked: its block can be hashed, but not executed.
+/// transaction is not checked: a block of a later fork can be hashed, but not executed.
 ///
 /// # Errors
 ///
@@ -88,7 +101,7 @@ pub fn decode_named(raw: &[u8]) -> Result<Transaction> {
     let (envelope, hash) = parse(raw)?;
     let sender = match &envelope {
         Envelope::Unsigned(signed) => named_sender(signed),
-        Envelope::Signed(_) | Envelope::Deposit(_) => None,
+        Envelope::Signed(_) | Envelope::Deposit(_) | Envelope::PostExec(_) => None,
     };
     let sender = sender.ok_or_else(|| Error::Undecodable {
         what: "transaction",
@@ -119,6 +132,7 @@ fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
         [0x03, rest @ ..] => Envelope::Signed(Signed::Eip4844(signed::<TxEip4844>(rest, hash)?)),
         [0x04, rest @ ..] => Envelope::Signed(Signed::Eip7702(signed::<TxEip7702>(rest, hash)?)),
         [DEPOSIT_TYPE, rest @ ..] => Envelope::Deposit(deposit_fields(rest)?),
+        [POST_EXEC_TYPE, rest @ ..] => Envelope::PostExec(post_exec(rest)?),
         [kind @ 0x80..=0xbf, ..] => {
             return Err(undecodable(format!("{kind:#04x} starts neither a list nor a type")));
         }
@@ -153,6 +167,21 @@ fn deposit_fields(mut rest: &[u8]) -> Result<TxDeposit> {
     Ok(deposit)
 }
 
+/// The fields after the block number are those of version 1. A transaction of another version has
+/// no refunds here, and no block that is executed may contain it.
+fn post_exec(rest: &[u8]) -> Result<TxPostExec> {
+    let broken = |why: alloy_rlp::Error| undecodable(why.to_string());
+    let mut fields = rest;
+    let mut fields = Header::decode_bytes(&mut fields, true).map_err(broken)?;
+    let version = u8::decode(&mut fields).map_err(broken)?;
+    let block_number = u64::decode(&mut fields).map_err(broken)?;
+    if version == POST_EXEC_PAYLOAD_VERSION {
+        return PostExecPayload::from_rlp_bytes(rest).map(TxPostExec::new).map_err(broken);
+    }
+    let payload = PostExecPayload { version, block_number, gas_refund_entries: Vec::new() };
+    Ok(TxPostExec { payload, input: Bytes::copy_from_slice(rest) })
+}
+
 fn no_bytes_left(rest: &[u8]) -> Result<()> {
     match rest.len() {
         0 => Ok(()),
@@ -164,6 +193,7 @@ fn encode(envelope: &Envelope) -> Vec<u8> {
     match envelope {
         Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed.encoded_2718(),
         Envelope::Deposit(deposit) => deposit.encoded_2718(),
+        Envelope::PostExec(post_exec) => post_exec.encoded_2718(),
     }
 }
 
@@ -171,6 +201,7 @@ fn sender(envelope: &Envelope, hash: B256, homestead: bool) -> Result<Address> {
     let signed = match envelope {
         Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
         Envelope::Deposit(deposit) => return Ok(deposit.from),
+        Envelope::PostExec(post_exec) => return Ok(post_exec.signer_address()),
     };
     // Typed transactions were introduced after Homestead.
     let low_s = homestead || !signed.is_legacy();

@@ -3,12 +3,12 @@
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844, crypto::secp256k1::recover_signer};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature};
-use op_alloy_consensus::TxDeposit;
+use op_alloy_consensus::{PostExecPayload, TxDeposit, TxPostExec};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).
 pub const DEPOSIT_TYPE: u8 = 0x7e;
-/// The type byte of a post-execution transaction, which settles a block after its others. Its rules
-/// are not implemented.
+/// The type byte of a post-execution transaction, which ends a block (OP stack specification,
+/// Lagoon).
 pub const POST_EXEC_TYPE: u8 = 0x7d;
 
 /// A signed transaction of any Ethereum type.
@@ -19,6 +19,8 @@ pub enum Envelope {
     Signed(Signed),
     /// Created by the L2 from an L1 event: no signature, nonce or fees.
     Deposit(TxDeposit),
+    /// Made by the sequencer: no signature, nonce, gas or fees.
+    PostExec(TxPostExec),
     /// Not signed: simulated, with a zero signature, or with the sender in place of the signature
     /// (`named`), which blocks of development chains may contain.
     Unsigned(Signed),
@@ -40,26 +42,45 @@ impl Transaction {
         match &self.envelope {
             Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
             Envelope::Deposit(deposit) => deposit,
+            Envelope::PostExec(post_exec) => post_exec,
         }
     }
 
     pub fn deposit(&self) -> Option<&TxDeposit> {
         match &self.envelope {
             Envelope::Deposit(deposit) => Some(deposit),
-            Envelope::Signed(_) | Envelope::Unsigned(_) => None,
+            Envelope::Signed(_) | Envelope::PostExec(_) | Envelope::Unsigned(_) => None,
         }
     }
 
-    /// `None` for a deposit.
+    pub fn post_exec(&self) -> Option<&PostExecPayload> {
+        match &self.envelope {
+            Envelope::PostExec(post_exec) => Some(&post_exec.payload),
+            Envelope::Signed(_) | Envelope::Deposit(_) | Envelope::Unsigned(_) => None,
+        }
+    }
+
+    /// True for a transaction that has a sender who pays: neither a deposit nor a post-execution
+    /// transaction.
+    pub fn is_standard(&self) -> bool {
+        !matches!(self.envelope, Envelope::Deposit(_) | Envelope::PostExec(_))
+    }
+
+    /// The recipient: none of a creation, nor of a post-execution transaction.
+    pub fn to(&self) -> Option<Address> {
+        self.post_exec().map_or_else(|| self.fields().to(), |_| None)
+    }
+
+    /// `None` for a deposit and a post-execution transaction.
     pub fn signature(&self) -> Option<&Signature> {
         match &self.envelope {
             Envelope::Signed(signed) | Envelope::Unsigned(signed) => Some(signed.signature()),
-            Envelope::Deposit(_) => None,
+            Envelope::Deposit(_) | Envelope::PostExec(_) => None,
         }
     }
 
     /// `v` as in JSON-RPC: 27, 28 or the EIP-155 value for legacy transactions, the parity for
-    /// typed ones, 0 for deposits and unsigned transactions.
+    /// typed ones, 0 for all others.
     pub fn v(&self) -> u128 {
         match &self.envelope {
             Envelope::Signed(Signed::Legacy(legacy)) => {
@@ -69,7 +90,7 @@ impl Transaction {
                 )
             }
             Envelope::Signed(signed) => signed.signature().v().into(),
-            Envelope::Deposit(_) | Envelope::Unsigned(_) => 0,
+            Envelope::Deposit(_) | Envelope::PostExec(_) | Envelope::Unsigned(_) => 0,
         }
     }
 

@@ -318,6 +318,7 @@ impl Job {
             limit: usize::MAX,
             limits: self.limits(),
             cheats: Vec::new(),
+            refunds: [].into(),
         }
     }
 }

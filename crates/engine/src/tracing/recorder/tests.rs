@@ -99,6 +99,7 @@ fn written_frames_count_towards_the_bound_of_all_traces() {
             limit: usize::MAX,
             limits: Limits::default(),
             cheats: Vec::new(),
+            refunds: [].into(),
         };
         call(&mut overlay, &env(ethereum("Prague")), &message, Options::default(), request)
     };
@@ -123,6 +124,7 @@ fn a_transaction_whose_prestate_exceeds_the_limit_is_refused_although_its_text_i
             limit,
             limits: Limits::default(),
             cheats: Vec::new(),
+            refunds: [].into(),
         };
         transactions(&mut state.overlay(), &env, [&transaction], request)
     };
