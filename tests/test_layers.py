@@ -124,8 +124,8 @@ BELOW = {
     # A chain in the process of its user, and what tools see of it.
     "web3": "errors scheduling upstream",
     "dev_chain": (
-        "bus client clock errors feed follow fork methods primitives rpc scheduling sequencer"
-        " server service settings sources starting types upstream web3 ledger/genesis"
+        "bus chains client clock errors feed follow fork methods primitives rpc scheduling"
+        " sequencer server service settings sources starting types upstream web3 ledger/genesis"
         " ledger/reading ledger/rules ledger/storage ledger/tracing"
     ),
     "pytest_plugin": "dev_chain",

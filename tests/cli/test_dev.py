@@ -67,6 +67,12 @@ def test_flashblocks_must_not_be_further_apart_than_blocks(started: list[Any]) -
     assert not started
 
 
+def test_the_name_of_a_chain_is_not_one_of_rules() -> None:
+    result = CliRunner().invoke(main, ["dev", "--fork", "op-mainnet"])
+    assert result.exit_code
+    assert "op-mainnet is a chain: fork it with --fork-url op-mainnet" in result.output
+
+
 CANNOT = "  they cannot change the chain or use its unlocked accounts (dev_methods)"
 CAN = CANNOT.replace("cannot", "can")
 KEYS = "  the keys of its accounts are well known"

@@ -1,11 +1,15 @@
 """Endpoints of a fork that fail, refuse, or are of another chain, and blocks that are refused."""
 
 import pytest
+from msgspec import structs
 
 from foreblock import DevChain
+from foreblock.chains.chain_file import preset
 from foreblock.errors import BadSetting
+from foreblock.fork import fork_upstream
 from foreblock.fork.chain_rules import config_of_fork
-from foreblock.settings import ChainSettings
+from foreblock.fork.fork_upstream import open_upstreams
+from foreblock.settings import ChainSettings, ForkSettings
 from support.upstreams.forked import BOB, Upstream
 from support.upstreams.plain_state import header
 from support.upstreams.relay import relayed
@@ -61,6 +65,28 @@ def test_endpoints_of_different_chains_are_refused(upstream: Upstream) -> None:
         pytest.raises(BadSetting, match="of different chains"),
     ):
         upstream.fork(options={"url": (upstream.relay.url, server.url)})
+
+
+def test_a_name_of_a_chain_is_its_public_endpoint(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = preset("op-mainnet")
+    assert facts.endpoints is not None
+    (public,) = open_upstreams(ForkSettings(url=("op-mainnet",)), None)
+    assert facts.endpoints.rpc.endswith(public.shown.removeprefix("https://"))
+    endpoints = structs.replace(facts.endpoints, rpc=upstream.relay.url)
+    for chain_id in (31337, 10):
+        here = structs.replace(facts, endpoints=endpoints, chain_id=chain_id)
+        monkeypatch.setattr(fork_upstream, "preset", {"op-mainnet": here}.__getitem__)
+        if chain_id == 31337:
+            with DevChain(fork="op-mainnet", fork_cache=False) as fork:
+                assert fork.balance(BOB) == 5
+                assert fork.rpc("anvil_nodeInfo")["forkConfig"]["forkUrl"] == upstream.relay.url
+        else:
+            with pytest.raises(BadSetting, match="op-mainnet has the chain id 10, but"):
+                DevChain(fork="op-mainnet", fork_cache=False)
+    with pytest.raises(BadSetting, match="or a chain of `foreblock chains`"):
+        upstream.fork(options={"url": "op-main"})
 
 
 def test_a_fork_may_have_another_chain_id(upstream: Upstream) -> None:

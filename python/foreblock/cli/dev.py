@@ -138,6 +138,7 @@ def networks(
     if settings.chain.one_process and settings.test_listen:
         raise BadSetting("one_process", "one process has one network: test_listen is not empty")
     check_interval(settings.chain)
+    _check_rules(settings.chain)
     _check_replication(settings)
     with _folder(settings.service.data) as folder:
         if settings.chain.mirror:
@@ -184,6 +185,16 @@ def exposure(settings: DevSettings, addresses: Sequence[str]) -> list[str]:
         *["  the keys of its accounts are well known"] * (chain.mnemonic == TEST_MNEMONIC),
         f"  web pages of {pages} use it (cors_origins, hosts)",
     ]
+
+
+def _check_rules(chain: ChainSettings) -> None:
+    """Refuse the name of a chain in place of a fork of the rules."""
+    if chain.fork == ChainSettings.fork:
+        return
+    from foreblock.chains.chain_file import names  # noqa: PLC0415, most chains need none
+
+    if chain.fork in names():
+        raise BadSetting("fork", f"{chain.fork} is a chain: fork it with --fork-url {chain.fork}")
 
 
 def _check_replication(settings: DevSettings) -> None:

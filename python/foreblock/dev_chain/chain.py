@@ -64,8 +64,8 @@ class DevChain(ChainControl):
 
         In `automine` each transaction seals a block. By the `clock`, blocks and flashblocks are
         due while time is advanced. In `manual` mode they are closed by `flashblock` and `seal`.
-        `fork` is a fork of the rules, the URL of a chain whose latest block to fork, or the
-        settings of such a fork, as `{"url": …, "block_number": …}`.
+        `fork` is a fork of the rules, the URL or the name of a chain whose latest block to fork,
+        or the settings of such a fork, as `{"url": …, "block_number": …}`.
         States of `history` blocks behind the latest can be read, or all with 0. `settings` are
         those of `foreblock dev`, such as `block_time`. Raises `BadSetting`.
         """
@@ -258,8 +258,12 @@ def _forking(fork: object) -> dict[str, Any]:
         named = {f"fork_{name}": each for name, each in fork.items()}
         url = named.get("fork_url", ())
         return {**named, "fork_url": (url,) if isinstance(url, str) else tuple(url)}
-    is_url = isinstance(fork, str) and fork.startswith(("http://", "https://"))
-    return {"fork_url": (fork,)} if is_url else {}
+    if not isinstance(fork, str) or fork == ChainSettings.fork:
+        return {}
+    from foreblock.chains.chain_file import names  # noqa: PLC0415, most chains need none
+
+    is_chain = fork.startswith(("http://", "https://")) or fork in names()
+    return {"fork_url": (fork,)} if is_chain else {}
 
 
 def _open_fork(network: Network, *, keeps_id: bool) -> "Fork | None":

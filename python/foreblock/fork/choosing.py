@@ -20,7 +20,7 @@ from foreblock.follow.learned_state import KnownValues, pack_known, pack_values
 from foreblock.follow.requests import BlockAt
 from foreblock.fork.cache import ForkFile
 from foreblock.fork.chain_rules import config_of_fork
-from foreblock.fork.fork_upstream import ForkUpstream, open_upstreams
+from foreblock.fork.fork_upstream import ForkUpstream, named_chain, open_upstreams
 from foreblock.fork.upstream_thread import UpstreamThread
 from foreblock.fork.wanted_keys import named_in, needed_at_start
 from foreblock.ledger.rules.l1 import L1_BLOCK
@@ -137,6 +137,10 @@ async def _chain_id(settings: ForkSettings, upstreams: Sequence[ForkUpstream]) -
     if settings.chain_id not in {0, chain_id}:
         why = f"{url} has the chain id {chain_id}, not {settings.chain_id}"
         raise BadSetting("fork_chain_id", why)
+    for facts in filter(None, map(named_chain, settings.url)):
+        if facts.chain_id != chain_id:
+            why = f"{facts.name} has the chain id {facts.chain_id}, but {url} has {chain_id}"
+            raise BadSetting("fork_url", why)
     return chain_id
 
 

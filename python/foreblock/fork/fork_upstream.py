@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
+from foreblock.chains.chain_file import ChainFacts, names, preset
 from foreblock.clock import SystemClock
 from foreblock.errors import BadSetting, InvalidArgument
 from foreblock.follow.capabilities import Capabilities
@@ -62,9 +63,9 @@ def open_upstreams(
     Raises `BadSetting` for an invalid URL.
     """
     clock, is_only, opened = SystemClock(), len(settings.url) == 1, []
-    for url in settings.url:
-        if not url.startswith(("http://", "https://")):
-            raise BadSetting("fork_url", "expected a URL that begins with http:// or https://")
+    for named in settings.url:
+        facts = named_chain(named)
+        url = named if facts is None or facts.endpoints is None else facts.endpoints.rpc
         headers = headers_of(settings)
         try:
             budget = UnitBudget(units_of(settings, url), reserve=0.0)
@@ -81,6 +82,16 @@ def open_upstreams(
         if known:
             upstream.assume(msgspec.json.decode(known, type=Capabilities))
     return opened
+
+
+def named_chain(url: str) -> ChainFacts | None:
+    """The chain whose name is in place of a URL; None for a URL. Raises `BadSetting`."""
+    if url.startswith(("http://", "https://")):
+        return None
+    if url in names():
+        return preset(url)
+    expected = "a URL that begins with http:// or https://, or a chain of `foreblock chains`"
+    raise BadSetting("fork_url", f"expected {expected}")
 
 
 def units_of(settings: ForkSettings, url: str) -> float:

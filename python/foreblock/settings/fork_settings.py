@@ -13,7 +13,9 @@ class ForkSettings:
     """The fork of a network, if there is a `url` or a `state`."""
 
     url: tuple[str, ...] = setting(
-        (), "JSON-RPC endpoints of a chain to fork, the best first; ?units=500 sets a budget", "URL"
+        (),
+        "JSON-RPC endpoints of a chain to fork, the best first, or its name; ?units=500: a budget",
+        "URL",
     )
     block_number: str = setting(
         "latest",

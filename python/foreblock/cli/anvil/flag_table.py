@@ -331,7 +331,7 @@ IGNORED: Final = (
 FORKS: Final = (
     AnvilFlag(
         ("-f", "--fork-url"),
-        "Endpoint of a chain to fork; several are used in their order.",
+        "Endpoint of a chain to fork, or its name; several are used in their order.",
         FORKING,
         "URL",
         _as("fork_url"),
