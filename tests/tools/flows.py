@@ -5,6 +5,7 @@ A flow is a program in the folder of its family. It runs there, with these varia
     RPC_URL, WS_URL   the endpoints of the chain
     CHAIN_ID          31337
     TARGET            `like-anvil`, `eth` or `anvil`
+    UPSTREAM_URL      the chain that it is a fork of, if any
     OUT               an empty folder for its output
 
 It prints `ok STEP` for each successful step and `failed STEP: why` for a failed one, continues if
@@ -31,6 +32,7 @@ class Flow:
     command: tuple[str, ...]
     needs: tuple[str, ...] = (SHARED,)
     seconds: float = 240.0  # after which it counts as hanging
+    is_forked: bool = False  # the chain is a fork of another one of its kind
 
 
 FLOWS: tuple[Flow, ...] = (
@@ -39,6 +41,7 @@ FLOWS: tuple[Flow, ...] = (
     Flow("viem", "test client, anvil", (NODE, "test_client.mjs", "anvil")),
     Flow("viem", "test client, hardhat", (NODE, "test_client.mjs", "hardhat")),
     Flow("viem", "test client, ganache", (NODE, "test_client.mjs", "ganache")),
+    Flow("viem", "forking", (NODE, "forking.mjs"), is_forked=True),
     Flow("wagmi", "core", (NODE, "core.mjs")),
     Flow("ethers", "everyday", (NODE, "everyday.mjs")),
     Flow("ethers", "WebSocket", (NODE, "websocket.mjs")),
@@ -52,6 +55,7 @@ FLOWS: tuple[Flow, ...] = (
         (NODE, "run.mjs", "test", "test/helpers.js"),
         ("hardhat2", SHARED),
     ),
+    Flow("hardhat2", "forking", ("hardhat", "test", "test/forking.js"), ("hardhat2", SHARED)),
     Flow("hardhat2", "Ignition", (NODE, "ignition.mjs"), ("hardhat2", SHARED)),
     Flow("hardhat3", "viem", (NODE, "run.mjs", "test", "nodejs"), ("hardhat3", SHARED)),
     Flow("hardhat3", "ethers", (NODE, "run.mjs", "test", "mocha"), ("hardhat3", SHARED)),

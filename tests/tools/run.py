@@ -10,6 +10,7 @@ Prints a table of passes and times. Exits with 1 if a step passes on anvil and n
 import argparse
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from tools.environments import install
@@ -49,8 +50,9 @@ def prepared(flows: list[Flow]) -> tuple[list[Flow], dict[str, str]]:
 
 def tried(flow: Flow, target: Target, *, verbose: bool) -> Outcome:
     """Run a flow on a new chain; print and return the outcome."""
-    with running(target) as chain:
-        outcome, output = play(flow, chain)
+    with ExitStack() as chains:
+        upstream = chains.enter_context(running(target)) if flow.is_forked else None
+        outcome, output = play(flow, chains.enter_context(running(target, upstream)))
     if verbose:
         say(output)
     say(

@@ -30,6 +30,7 @@ class Running:
 
     target: str
     url: str
+    upstream: str = ""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -39,6 +40,7 @@ class Running:
             "WS_URL": self.url.replace("http", "ws", 1),
             "CHAIN_ID": str(CHAIN_ID),
             "TARGET": self.target,
+            "UPSTREAM_URL": self.upstream,
         }
 
 
@@ -74,26 +76,30 @@ class Target:
     name: str
     command: Callable[[int], Sequence[str]]
     path: str = ""
+    uncached: str = "--no-storage-caching"  # the option of a fork that keeps nothing on disk
 
 
 TARGETS = (
     Target("anvil", anvil),
     Target("like-anvil", like_anvil),
-    Target("eth", clocked, "/eth"),
+    Target("eth", clocked, "/eth", "--fork-cache=false"),
 )
 NAMES = tuple(each.name for each in TARGETS)
 OURS = tuple(name for name in NAMES if name != "anvil")
 
 
 @contextmanager
-def running(target: Target) -> Iterator[Running]:
-    """A new chain, from its first response to its end."""
+def running(target: Target, upstream: Running | None = None) -> Iterator[Running]:
+    """A new chain, or a fork of another, from its first response to its end."""
     port = free_port()
     url = f"http://{HOST}:{port}{target.path}"
+    command, forked = [*target.command(port)], "" if upstream is None else upstream.url
+    if forked:
+        command += [f"--fork-url={forked}", target.uncached]
     with TemporaryFile() as log:
         try:
-            with started(target.command(port), url, log):
-                yield Running(target.name, url)
+            with started(command, url, log):
+                yield Running(target.name, url, forked)
         finally:
             if os.environ.get("TOOLS_SHOW_CHAIN"):  # the chain's output, for diagnosis
                 log.seek(0)
