@@ -52,7 +52,7 @@ def test_what_is_only_trusted_is_not_taken_for_proven(upstream: Upstream, tmp_pa
     assert not upstream.relay.state_requests
 
 
-def test_a_file_that_was_cut_off_goes_on(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_file_that_was_cut_off_is_continued(upstream: Upstream, tmp_path: Path) -> None:
     use(upstream, tmp_path)
     (kept,) = cached_forks(tmp_path)
     whole = kept.path.read_bytes()

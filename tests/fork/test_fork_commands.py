@@ -1,4 +1,4 @@
-"""Commands about a fork: another block, another endpoint, and what it says of itself."""
+"""Commands about a fork: another block, another endpoint, and what it shows of itself."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def text(data: bytes) -> str:
     return f"0x{data.hex()}"
 
 
-def test_a_fork_says_where_it_began(upstream: Upstream) -> None:
+def test_a_fork_shows_where_it_began(upstream: Upstream) -> None:
     with upstream.fork() as fork:
         fork.seal()
         latest = upstream.chain.rpc("eth_getBlockByNumber", "latest", False)
@@ -72,7 +72,7 @@ def test_another_block_outlives_a_restart(upstream: Upstream, tmp_path: Path) ->
         assert fork.balance(BOB) == 0
 
 
-def test_a_fork_goes_on_with_another_endpoint(upstream: Upstream) -> None:
+def test_a_fork_continues_with_another_endpoint(upstream: Upstream) -> None:
     with (
         relayed(f"http://{upstream.relay.place}") as second,
         upstream.fork(options={"retries": 0, "timeout": 5.0}) as fork,

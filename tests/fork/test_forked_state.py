@@ -1,4 +1,4 @@
-"""A fork has the state of its block: what its upstream says, or a full copy of the chain does."""
+"""A fork has the state of its block: that of the upstream, or of a full copy of the chain."""
 
 import json
 import threading
@@ -280,7 +280,7 @@ def test_a_value_that_is_not_proven_is_refused(upstream: Upstream) -> None:
             fork.balance(BOB)
 
 
-def test_a_directory_goes_on_without_its_upstream(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_directory_continues_without_its_upstream(upstream: Upstream, tmp_path: Path) -> None:
     with upstream.fork(data=tmp_path / "store") as fork:
         sent = upstream.on(fork).send("transfer", BOB, 1)
         number = fork.rpc("eth_blockNumber")
@@ -292,7 +292,7 @@ def test_a_directory_goes_on_without_its_upstream(upstream: Upstream, tmp_path: 
         assert not upstream.relay.state_requests
 
 
-def test_a_directory_goes_on_with_its_own_chain_only(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_directory_continues_with_its_own_chain_only(upstream: Upstream, tmp_path: Path) -> None:
     options = {"proofs": "off", "retries": 0, "timeout": 5.0}
     with upstream.fork(data=tmp_path, options=options) as fork:
         fork.seal()
@@ -372,7 +372,7 @@ def without_safe_block(request: dict[str, Any]) -> dict[str, Any] | None:
     return {"jsonrpc": "2.0", "id": request["id"], "result": None} if is_named else None
 
 
-def test_a_start_without_its_block_says_why(upstream: Upstream) -> None:
+def test_a_start_without_its_block_ends_with_the_reason(upstream: Upstream) -> None:
     url = upstream.relay.url
 
     def refused(**options: object) -> str:

@@ -60,7 +60,7 @@ class DevChain(ChainControl):
         history: int = 1_800,
         **settings: Any,  # noqa: ANN401, of the chain
     ) -> None:
-        """Begin a chain in memory, or begin or go on with the one in the directory `data`.
+        """Begin a chain in memory, or begin or continue that in the directory `data`.
 
         In `automine` each transaction seals a block. By the `clock`, blocks and flashblocks are
         due while time is advanced. In `manual` mode they are closed by `flashblock` and `seal`.

@@ -284,15 +284,15 @@ def _extra_data(
     profile: ChainProfile,
     minimum_base_fee: int | None,
 ) -> bytes:
-    """The parent's, its zeros replaced: only a genesis may leave the chain's constants unsaid."""
+    """The parent's, its zeros replaced: only a genesis may omit the constants of the chain."""
     of_block, of_parent = rules
     if of_block.optimism is None:
         return b""
-    said = fee_parameters(parent.extra_data, of_parent)
+    found = fee_parameters(parent.extra_data, of_parent)
     elasticity, denominator = profile.elasticity(of_block)
-    minimum = said.minimum_base_fee if minimum_base_fee is None else minimum_base_fee
+    minimum = found.minimum_base_fee if minimum_base_fee is None else minimum_base_fee
     return encode_extra_data(
-        FeeParameters(said.denominator or denominator, said.elasticity or elasticity, minimum),
+        FeeParameters(found.denominator or denominator, found.elasticity or elasticity, minimum),
         of_block.optimism,
     )
 

@@ -64,7 +64,7 @@ class ExtendedKey:
     def child(self, index: int) -> "ExtendedKey":
         """The key below this one at `index`; from 2^31 on it is hardened.
 
-        For about one index in 2^127 there is none, which BIP-32 asks to be said.
+        For about one index in 2^127 there is none, which BIP-32 requires to be reported.
         """
         own = b"\0" + self.secret if index >= HARDENED else public_key(self.secret)
         digest = hmac.digest(self.chain_code, own + index.to_bytes(4), hashlib.sha512)

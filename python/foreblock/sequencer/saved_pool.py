@@ -50,7 +50,7 @@ def save_pool(path: Path, transactions: Iterable[Transaction]) -> int:
 def saved_pool(path: Path) -> Iterator[Iterator[Transaction]]:
     """The transactions of the file, as far as it is whole; none without a file.
 
-    They are read inside the context. The file is removed at its end, unless an exception says
+    They are read inside the context. The file is removed at its end, unless an exception shows
     that they were not accepted; an unfinished file is removed at once.
     """
     _part(path).unlink(missing_ok=True)

@@ -66,7 +66,7 @@ class BlockRun:
         self._parent_state: ParentState | None = None  # that the next block stands on
         self._keeps_nodes = True  # of the tries that its blocks continue with
         self._sealed = 0
-        self._trie_goes_on = False  # with the pending block
+        self._trie_continues = False  # with the pending block
         self.block = block
         self.latest: Header = writer.latest
 
@@ -124,7 +124,7 @@ class BlockRun:
         self.latest = roots.end()
         self.builder.seals_as(roots.take_new())
         nodes = roots.take_nodes() if self._keeps_nodes else None
-        self._trie_goes_on = nodes is not None and len(nodes) <= FEW_NODES
+        self._trie_continues = nodes is not None and len(nodes) <= FEW_NODES
         self.builder.seal(block.partials, self.latest, self._writer.total_difficulty, nodes)
         if block.empty_indexes:
             self.builder.store_empty_tail(block.number, block.index - 1, block.partials[-1])
@@ -150,7 +150,7 @@ class BlockRun:
             self.builder.batch.fold_all()
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
-        if not self._trie_goes_on or self._sealed >= LONG:
+        if not self._trie_continues or self._sealed >= LONG:
             pending.roots.restart(writer.store.trie)
         for block in self._abandoned:
             block.close()
@@ -199,10 +199,10 @@ class SnapshotPosition:
     def flashblocks(self, payload_id: bytes) -> list[Flashblock]:
         """The block in progress as another job announces it, empty indexes included."""
         found = zip(self._rows.values(), self._transactions, self._edits, strict=True)
-        said = {row.index: (row.header, tuple(raws), tuple(edits)) for row, raws, edits in found}
+        known = {row.index: (row.header, tuple(raws), tuple(edits)) for row, raws, edits in found}
         flashblocks, header, previous = [], self._last.header, self._previous
         for index in range(self._index + 1):
-            header, transactions, edits = said.get(index, (header, (), ()))
+            header, transactions, edits = known.get(index, (header, (), ()))
             flashblocks.append(
                 Flashblock(
                     payload_id=payload_id,
