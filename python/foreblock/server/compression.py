@@ -179,6 +179,7 @@ class Decompressing:
         try:
             text = await asyncio.to_thread(self._coding.unpack, body, self._limit)
         except NotPacked:
+            del lease  # the exception refers to this frame, and the thread keeps it for a moment
             return answers.bad_request(f"the body is not {self._coding.name.decode()}")
         if len(text) > self._limit:
             return answers.body_too_large(len(text), self._limit)
