@@ -382,7 +382,7 @@ def test_a_slot_of_an_account_without_storage_is_stored_as_it_was(tmp_path: Path
 
 def test_without_its_root_nothing_is_made_up(tmp_path: Path) -> None:
     with closing(GrowingPair(tmp_path, FIRST)) as pair:
-        for _ in range(40):  # more blocks than are replayed from the last nodes
+        for _ in range(50):  # more blocks than are replayed from the last nodes
             pair.grow([(0, 2, {3: 2})])
             pair.seal()
         pair.grow([(0, 3, {})])

@@ -368,4 +368,4 @@ def test_tools_find_out_which_chain_they_are_on(tmp_path: Path) -> None:
         assert client.ask("anvil_setLoggingEnabled", False) is None
         assert client.ask("anvil_setChainId", "0x7a69") is None
         assert client.ask("anvil_setChainId", 1)["code"] == -32602
-        assert "no fork" in client.ask("anvil_setRpcUrl", "http://127.0.0.1")["message"]
+        assert "not a fork" in client.ask("anvil_setRpcUrl", "http://127.0.0.1")["message"]
