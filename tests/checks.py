@@ -136,7 +136,8 @@ CHECKS: Final[dict[str, Check]] = {
         lambda amount: [program("abuse/run.py", "--race", amount.minutes * 60)],
     ),
     "keys": Check(
-        "a key that sends 10,000 requests a second at most doubles the times of another",
+        "a key that sends 10,000 requests a second at most doubles the times of another, or "
+        "adds half to what the same load on another service costs it",
         "a paced load over 100 connections, nine of ten requests over its budget, beside a client "
         "of another key",
         lambda _: [program("abuse/keys.py")],

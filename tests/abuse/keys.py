@@ -7,8 +7,10 @@ The greedy key has a budget of some units a second, so most of its requests are 
 Its load is paced, over many connections, by a process of its own; a request whose connection still
 waits for an answer is not sent, as with clients of HTTP. With --connections 1000 nearly all are
 sent. Beside it an ordinary client of another key requests balances, one after the other, in turn
-with rounds without load. The median of the 99th percentiles of its rounds may be twice that of the
-rounds without load. Exits with 1 if it is more, if the load was not offered in time, or if the
+with rounds without load and rounds in which the same load goes to another service, which shares
+only the machine. The median of the 99th percentiles beside the load may be twice that at rest, or
+half above that beside the other service: on two cores, the load alone costs the client a multiple
+of its times at rest. Exits with 1 if it is more, if the load was not offered in time, or if the
 greedy key got more than its budget.
 """
 
@@ -36,7 +38,8 @@ from foreblock.bench.rpc import chain
 from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 
-FACTOR = 2.0
+FACTOR = 2.0  # of the times at rest
+SHARE = 1.5  # of the times beside the same load on another service
 REACHED = 0.97  # of the load
 OVER = 1.02  # of the budget: two workers may count one of two charges
 CONNECTIONS = 100
@@ -143,32 +146,42 @@ def measure(url: str) -> Latencies:
 
 def run(rate: float, units: float, connections: int) -> bool:
     at_rest: list[Latencies] = []
+    elsewhere: list[Latencies] = []
     beside: list[Latencies] = []
     loads: list[Load] = []
-    with with_keys(units) as service:
+    with with_keys(units) as service, with_keys(units) as other:
         measure(service.url)
         for number in range(ROUNDS):
             at_rest.append(measure(service.url))
+            with loaded(other.url, rate, connections, []):
+                elsewhere.append(measure(service.url))
             with loaded(service.url, rate, connections, loads):
                 beside.append(measure(service.url))
             load = loads[-1]
             click.echo(
                 f"round {number + 1} of {ROUNDS}: p99 {at_rest[-1].percentile(99):.3f} ms at rest, "
+                f"{elsewhere[-1].percentile(99):.3f} ms beside the load on another service, "
                 f"{beside[-1].percentile(99):.3f} ms beside {load.rate:,.0f} requests a second, of "
                 f"which {(load.sent - load.held) / load.seconds:,.0f} could be sent and "
                 f"{load.served / load.seconds:,.0f} were served"
             )
-    rest, under = (
-        statistics.median(each.percentile(99) for each in some) for some in (at_rest, beside)
+    rest, shared, under = (
+        statistics.median(each.percentile(99) for each in some)
+        for some in (at_rest, elsewhere, beside)
     )
     medians = [statistics.median(each.median for each in some) for some in (at_rest, beside)]
     reached = statistics.median(each.rate for each in loads)
     served = sum(each.served for each in loads)
     allowed = sum(units * each.seconds + BURST for each in loads) * OVER
     held = sum(each.held for each in loads)
-    met = under <= FACTOR * rest and reached >= REACHED * rate and served <= allowed
+    met = (
+        under <= max(FACTOR * rest, SHARE * shared)
+        and reached >= REACHED * rate
+        and served <= allowed
+    )
     click.echo(
-        f"p99 {rest:.3f} ms at rest, {under:.3f} ms beside the load, {under / rest:.2f} times; "
+        f"p99 {rest:.3f} ms at rest, {under:.3f} ms beside the load, {under / rest:.2f} times, "
+        f"{under / shared:.2f} times that beside the load on another service ({shared:.3f} ms); "
         f"median {medians[0]:.3f} and {medians[1]:.3f} ms; {reached:,.0f} requests a second; "
         f"{served:,} served of {allowed:,.0f} allowed, {held:,} not sent after others: "
         + ("as it must be" if met else "NOT as it must be")
