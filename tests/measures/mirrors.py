@@ -175,7 +175,7 @@ def shown_delays(delays: list[float]) -> str:
 
 
 class Measured(NamedTuple):
-    """What a mirror did."""
+    """Results of a mirror."""
 
     delays: list[float]  # seconds
     behind: list[float]  # seconds until it was where the chain is, after each start

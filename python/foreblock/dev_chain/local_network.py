@@ -75,7 +75,7 @@ class LocalNetwork(LocalService):
         return DevChainSource(network, self.clock, sink, fork=fork)
 
     def _reads(self) -> "Callable[[Ledger], LocalFork] | None":
-        """What opens the reads beyond the store."""
+        """The opener of reads beyond the store."""
         if self._source.fork is None:
             return None
         from foreblock.dev_chain.forking import LocalFork  # noqa: PLC0415, other chains need none

@@ -47,7 +47,7 @@ class MirrorSource(DevChainSource):
         seen: SeenCommit | None = None,
         watchers: Watchers = NO_WATCHERS,
     ) -> None:
-        """Begin the mirror, or go on with it. Raises `ForeblockError`."""
+        """Start the mirror, or continue it. Raises `ForeblockError`."""
         self._real: Final = real
         self.mirrored: Final = MirroredState(network, real)
         self._step_due_ns: int | None = 0
@@ -131,7 +131,7 @@ class MirrorSource(DevChainSource):
             return True
 
     def _read(self, real: View, block: RealBlock, since: int | None) -> RealIndex:
-        """What a block has after this partial; the state before it is known then."""
+        """Read the part of a block after this partial, and learn the state before it."""
         optimism = self._writer.profile.optimism is not None
         index = read_real_index(real, block, since, optimism=optimism)
         self.mirrored.know(index)

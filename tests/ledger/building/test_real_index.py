@@ -1,4 +1,4 @@
-"""What is read of a real block is all that its transactions did, and is taken over exactly."""
+"""Reading a part of a real block finds all its effects; a mirror applies them exactly."""
 
 import random
 from collections.abc import Iterator

@@ -52,7 +52,7 @@ class RealBlock(Struct, frozen=True):
 
     @property
     def end(self) -> bytes:
-        """What a mirror that has all of it stores."""
+        """The end that a mirror stores once it has the whole block."""
         return encode_number(self.partials[-1]) if self.partials else self.hash
 
     def since(self, taken: bytes | None) -> int | None:
@@ -107,7 +107,7 @@ class RealIndex(Struct, frozen=True):
 def read_real_index(
     view: View, block: RealBlock, since: int | None, *, optimism: bool
 ) -> RealIndex:
-    """What a block has after the partial `since`; from its start without one."""
+    """Read the part of a block after the partial `since`, or the whole block if it is None."""
     number, parts = block.base.block_number, block.partials
     new = parts if since is None else parts[parts.index(since) + 1 :]
     transactions, receipts = _body(view, number, new)

@@ -79,5 +79,5 @@ def stated_refunds(raw: bytes | None) -> Refunds:
 
 
 def refund_each(kinds: Sequence[int], first: int, gas: int) -> Refunds:
-    """The same refund for each transaction of these types, the first of which has this index."""
+    """Refund this gas to each transaction that pays fees; `first` is the first index."""
     return [(at, gas) for at, kind in enumerate(kinds, first) if kind not in {DEPOSIT, POST_EXEC}]

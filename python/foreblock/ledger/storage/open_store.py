@@ -245,7 +245,7 @@ class Anchor(Struct, frozen=True):
 
 
 class LocalBase(NamedTuple):
-    """What a mirror has in the state of its anchor, and rows beside it."""
+    """The local state of a mirror at its anchor, and the rows stored with it."""
 
     learned: FetchedState  # of the epoch that begins
     rows: Sequence[tuple[bytes, bytes]]
